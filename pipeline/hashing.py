@@ -1,0 +1,136 @@
+"""Hashes that identify records, tables and files: BLAKE2b everywhere, shortened to 128 bits (32 hex digits)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.documents import PROVENANCE_COLUMNS
+
+HEX_DIGITS: Final = 32
+_CHUNK: Final = 1 << 22
+
+
+def _new() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=HEX_DIGITS // 2)
+
+
+def identity(source: str, own_id: str | None, raw: bytes) -> str:
+    """Identity of a record: source name, its own id where it has one, and its raw content. Never its position."""
+    h = _new()
+    for part in (source.encode(), b"" if own_id is None else b"=" + own_id.encode("utf-8", "surrogatepass")):
+        h.update(len(part).to_bytes(8, "little"))
+        h.update(part)
+    h.update(raw)
+    return h.hexdigest()
+
+
+def document_id(record_identity: str, ordinal: int) -> str:
+    """doc_id of the `ordinal`-th record of a source (from 0) that has this identity."""
+    return hashlib.blake2b(
+        bytes.fromhex(record_identity) + ordinal.to_bytes(8, "little"), digest_size=HEX_DIGITS // 2
+    ).hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling of a JSON value: sorted keys, no spaces, floats as Python's shortest repr, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def json_hash(value: Any) -> str:
+    """Hash of a JSON value's canonical spelling."""
+    h = _new()
+    h.update(canonical_json(value).encode("utf-8", "surrogatepass"))
+    return h.hexdigest()
+
+
+def file_hash(path: str | Path) -> str:
+    """Hash of a file's bytes; `path` may be any fsspec URL."""
+    h = _new()
+    with fsspec.open(str(path), "rb") as f:
+        while chunk := f.read(_CHUNK):
+            h.update(chunk)
+    return h.hexdigest()
+
+
+def combined(hashes: Iterable[str]) -> str:
+    """Hash of a sequence of hashes, in order."""
+    return json_hash(list(hashes))
+
+
+def table_hash(table: pa.Table) -> str:
+    """Content hash: schema, then column by column validity, lengths and value bytes in row order.
+
+    Independent of chunks, row groups, compression, and of what lies in slots that are NULL. Columns named in
+    PROVENANCE_COLUMNS are left out.
+    """
+    h = _new()
+    for f in table.schema:
+        if f.name in PROVENANCE_COLUMNS:
+            continue
+        h.update(f"{f.name}\0{_type_name(f.type)}\0".encode())
+        h.update(table.num_rows.to_bytes(8, "little"))
+        _update(h, table.column(f.name).combine_chunks() if table.num_rows else pa.array([], f.type))
+    return h.hexdigest()
+
+
+def _type_name(t: pa.DataType) -> str:
+    """A type's name without what a Parquet round trip changes (names of list children, nullability)."""
+    if pa.types.is_map(t):
+        return f"map<{_type_name(t.key_type)},{_type_name(t.item_type)}>"
+    if pa.types.is_fixed_size_list(t):
+        return f"list[{t.list_size}]<{_type_name(t.value_type)}>"
+    if pa.types.is_list(t) or pa.types.is_large_list(t):
+        return f"list<{_type_name(t.value_type)}>"
+    if pa.types.is_struct(t):
+        return "struct<" + ",".join(f"{t.field(i).name}:{_type_name(t.field(i).type)}" for i in range(t.num_fields)) + ">"
+    if pa.types.is_dictionary(t):
+        return _type_name(t.value_type)
+    return {"large_string": "string", "large_binary": "binary"}.get(str(t), str(t))
+
+
+def _update(h: hashlib.blake2b, array: pa.Array) -> None:
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    t = array.type
+    if pa.types.is_dictionary(t):
+        array, t = array.dictionary_decode(), t.value_type
+    h.update(b"\1" if array.null_count else b"\0")
+    if array.null_count:
+        h.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)).tobytes())
+    if pa.types.is_null(t):
+        return
+    if pa.types.is_struct(t):
+        for i in range(t.num_fields):
+            _update(h, pc.struct_field(array, i))
+    elif pa.types.is_fixed_size_list(t) or pa.types.is_list(t) or pa.types.is_large_list(t):
+        if not pa.types.is_fixed_size_list(t) or array.null_count:
+            h.update(pc.fill_null(pc.cast(pc.list_value_length(array), pa.int64()), 0).to_numpy().tobytes())
+        _update(h, array.flatten())
+    elif pa.types.is_map(t):
+        listed = array.cast(pa.list_(pa.struct([("key", t.key_type), ("value", t.item_type)])))
+        _update(h, listed)
+    elif pa.types.is_string(t) or pa.types.is_binary(t) or pa.types.is_large_string(t) or pa.types.is_large_binary(t):
+        _update_bytes(h, array)
+    elif pa.types.is_boolean(t):
+        h.update(np.packbits(pc.fill_null(array, False).to_numpy(zero_copy_only=False)).tobytes())
+    else:
+        filled = pc.fill_null(array, pa.scalar(0).cast(t)) if array.null_count else array
+        h.update(np.ascontiguousarray(filled.to_numpy(zero_copy_only=False)).tobytes())
+
+
+def _update_bytes(h: hashlib.blake2b, array: pa.Array) -> None:
+    """Lengths (0 where NULL) and the concatenated bytes of valid slots."""
+    array = pc.cast(pc.drop_null(array) if array.null_count else array, pa.large_binary())
+    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    h.update(np.diff(offsets).tobytes())
+    if len(array) and array.buffers()[2] is not None:
+        h.update(memoryview(array.buffers()[2])[offsets[0] : offsets[-1]])

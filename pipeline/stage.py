@@ -1,0 +1,161 @@
+"""The shapes of stage. A stage is a frozen params model plus pure functions; paths, engines and progress stay out.
+
+A *source stage* turns raw files into documents. A *judge* turns documents into measures and measures into verdicts; it
+never rewrites text. An *editor* rewrites kept documents and lists its edits. A *closing step* materialises what is left.
+The runner (`pipeline.runner`) calls these functions in worker processes, one shard at a time, and owns all files.
+
+Every function here is pure: equal arguments give equal tables, in any process and order. Measures of a document depend
+on that document and the params alone, never on its neighbours in the shard: the runner measures single rows anew when
+an earlier judge lets more documents through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Protocol
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Params(BaseModel):
+    """Settings of one stage: frozen, closed to unknown keys, hashed as a whole into the keys of its tasks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class FilePath:
+    """Marks a string setting as a path or glob: relative to the config file, hashed by the content it points to."""
+
+
+InputPath = Annotated[str, FilePath()]
+
+
+def decides(default: Any = ..., **kwargs: Any) -> Any:
+    """A params field that only `decide` (or `fit`) reads: changing it never measures a document again."""
+    return Field(default, json_schema_extra={"phase": "decide"}, **kwargs)
+
+
+def measuring(params: Params) -> dict[str, Any]:
+    """The part of the params that measures depend on: every field that is not marked with `decides`."""
+    skip = {n for n, f in type(params).model_fields.items() if _phase(f.json_schema_extra) == "decide"}
+    return {k: v for k, v in params.model_dump(mode="json").items() if k not in skip}
+
+
+def _phase(extra: Any) -> str | None:
+    return extra.get("phase") if isinstance(extra, dict) else None
+
+
+class Fitting(Protocol):
+    """What `fit` may ask for: every measure of the corpus, and the text of documents that it names."""
+
+    sources: tuple[str, ...]  # the declared sources, first in priority first
+    workspace: Path  # an empty folder for temporary files, removed afterwards
+    memory: int  # bytes that sorting and joining may take
+
+    def measures(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        """Measured rows, shard by shard in the order of shard names: `doc_id`, `source`, then measure columns."""
+
+    def documents(self, doc_ids: Iterable[str]) -> Iterator[pa.Table]:
+        """The named documents (schema DOCUMENTS), shard by shard in the order of shard names."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a corpus-wide step learned: a table for `decide`, and a small JSON summary for the manifest."""
+
+    table: pa.Table
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """An editor's result for one shard, `documents` and `verdicts` aligned with the rows it was given.
+
+    documents: schema DOCUMENTS, one row for each row given, dropped ones included (the runner takes them out).
+    edits: schema EDITS, in order of document, field, start.
+    verdicts: schema VERDICT; `keep` false drops the document under `rule`.
+    """
+
+    documents: pa.Table
+    edits: pa.Table
+    verdicts: pa.Table
+
+
+class Stage:
+    """What all shapes share. Subclasses are never instantiated: they name a params model and static functions."""
+
+    name: ClassVar[str]
+    Params: ClassVar[type[Params]]
+    libraries: ClassVar[tuple[str, ...]] = ()  # distributions whose versions compute the result
+    requires: ClassVar[tuple[str, ...]] = ()  # stage names that must stand earlier in the list
+    needs: ClassVar[dict[str, str]] = {}  # column name -> "stage.measure" of an earlier judge; NULL where it is absent
+    prepares: ClassVar[bool] = False  # does it make an artefact from its params?
+    fits: ClassVar[bool] = False  # does it look at the whole corpus before it decides or edits?
+    orders_sources: ClassVar[bool] = False  # does its fit depend on the order of sources?
+
+    @staticmethod
+    def prepare(params: Any, folder: Path) -> dict[str, Any]:
+        """Write the artefact's files into the empty `folder`; returns a JSON summary for the manifest."""
+        raise NotImplementedError("this stage prepares nothing")
+
+
+class Judge(Stage):
+    """Documents -> measures -> verdicts."""
+
+    scope: ClassVar[Literal["all", "survivors"]] = "all"  # which documents are measured
+    clusters: ClassVar[bool] = False  # does its state name, for each dropped document, the kept one?
+
+    @staticmethod
+    def schema(params: Any) -> pa.Schema:
+        """Names and types of the measure columns."""
+        raise NotImplementedError("a judge declares its measures")
+
+    @staticmethod
+    def measure(documents: pa.Table, params: Any, artefact: Path | None) -> pa.Table:
+        """Measures (as declared by `schema`) of each row of `documents` (DOCUMENTS plus the columns of `needs`)."""
+        raise NotImplementedError("a judge measures documents")
+
+    @staticmethod
+    def fit(corpus: Fitting, params: Any) -> State:
+        """What the rule must know of the whole corpus."""
+        raise NotImplementedError("this judge fits nothing")
+
+    @staticmethod
+    def decide(measures: pa.Table, state: pa.Table | None, params: Any) -> pa.Table:
+        """Verdicts (schema VERDICT, `keep` never NULL) of measured rows: `doc_id`, `source`, then the measures."""
+        raise NotImplementedError("a judge decides")
+
+
+class Editor(Stage):
+    """Kept documents -> new documents, edits, and verdicts for those it drops."""
+
+    @staticmethod
+    def fit(corpus: Fitting, params: Any) -> State:
+        """What the editor must know of the whole corpus."""
+        raise NotImplementedError("this editor fits nothing")
+
+    @staticmethod
+    def edit(documents: pa.Table, state: pa.Table | None, params: Any, artefact: Path | None) -> Edited:
+        """The new generation of these kept documents (DOCUMENTS plus the columns of `needs`)."""
+        raise NotImplementedError("an editor edits")
+
+
+class Closing(Stage):
+    """The last steps: a table for each shard of kept documents, and then, if it `finishes`, files from all of them."""
+
+    folder: ClassVar[str] = ""  # where below the stage's folder the tables lie
+    finishes: ClassVar[bool] = False
+
+    @staticmethod
+    def each(documents: pa.Table, params: Any) -> pa.Table:
+        """The table of one shard (DOCUMENTS plus the columns of `needs`, kept rows only)."""
+        raise NotImplementedError("a closing step works shard by shard")
+
+    @staticmethod
+    def finish(parts: list[Path], params: Any, folder: Path) -> dict[str, Any]:
+        """Write final files into the empty `folder` from all shards' tables; returns the manifest's summary."""
+        raise NotImplementedError("this step ends with its shards")
