@@ -31,6 +31,9 @@ DOCUMENTS: Final = pa.schema(
 )
 """One document a row. `record` says where it stood and is left out of the content hash."""
 
+STORED: Final = DOCUMENTS.append(pa.field("bytes", pa.int64(), nullable=False))
+"""Documents as they lie in shards: with the UTF-8 length of `text`, so that sums need not read it."""
+
 PROVENANCE_COLUMNS: Final = frozenset({"record"})
 """Columns that no content hash covers: they may differ while the documents are the same."""
 

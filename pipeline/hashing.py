@@ -91,7 +91,9 @@ def _type_name(t: pa.DataType) -> str:
     if pa.types.is_list(t) or pa.types.is_large_list(t):
         return f"list<{_type_name(t.value_type)}>"
     if pa.types.is_struct(t):
-        return "struct<" + ",".join(f"{t.field(i).name}:{_type_name(t.field(i).type)}" for i in range(t.num_fields)) + ">"
+        return (
+            "struct<" + ",".join(f"{t.field(i).name}:{_type_name(t.field(i).type)}" for i in range(t.num_fields)) + ">"
+        )
     if pa.types.is_dictionary(t):
         return _type_name(t.value_type)
     return {"large_string": "string", "large_binary": "binary"}.get(str(t), str(t))

@@ -75,7 +75,7 @@ def verdicts(rows: int, failures: Sequence[Failure]) -> pa.Table:
                 column[new] = np.broadcast_to(np.asarray(given, dtype=np.float64), (rows,))[new]
         if failure.detail is not None:
             for row in new:
-                detail[row] = failure.detail[row]
+                detail[int(row)] = failure.detail[int(row)]
     names = np.array([f.rule for f in failures] + [None], dtype=object)
     columns = [
         pa.array(first < 0, pa.bool_()),

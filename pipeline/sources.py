@@ -9,33 +9,37 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from pipeline.stage import InputPath, Params, Stage
+from pipeline.stage import InputPath, Params, Stage, decides
 
 
 class Source(Params):
     """One declared input of a run."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Unique name; part of every doc_id.")
-    path: InputPath | list[InputPath] = Field(
+    path: InputPath | list[InputPath] = decides(
         description="File, glob, or list of them: relative to the config file, absolute, or any fsspec URL."
     )
     format: Literal["auto", "jsonl", "parquet", "text"] = Field(
-        "auto", description="`auto` goes by the file name: .jsonl/.ndjson/.json, .parquet, else one text a file."
+        "auto",
+        description="`auto` goes by the file name: .jsonl/.ndjson/.json, .parquet, else one text a file.",
     )
     text_field: str = Field("text", description="Field or column that holds the text.")
     id_field: str | None = Field(None, description="Field with the record's own id; it becomes part of doc_id.")
     url_field: str = Field("url", description="Field with the document's address.")
     title_field: str = Field("title", description="Field with the document's title.")
     encoding: str | None = Field(None, description="Declared charset (WHATWG label) for bytes that are not UTF-8.")
-    weight: float = Field(1.0, ge=0, description="How often the tokenizer counts this source, relative to others.")
-    version: str | None = Field(None, description="Version of the data, for the record.")
+    weight: float = decides(1.0, ge=0, description="How often the tokenizer counts this source, relative to others.")
+    version: str | None = decides(None, description="Version of the data, for the record.")
     license: str | None = Field(None, description="SPDX expression that holds for the whole source.")
     license_field: str | None = Field(None, description="Field that carries each record's SPDX expression.")
-    attribution: str | None = Field(None, description="Whom to credit, for the record.")
-    redistribution: bool | None = Field(None, description="May the text itself be passed on? For the record.")
-    priority: int | None = Field(None, description="Lower goes first when duplicates are chosen; default: config order.")
-    on_unreadable: Literal["stop", "quarantine"] = Field(
-        "stop", description="What a file that cannot be read at all does: stop the run, or be listed in quarantine."
+    attribution: str | None = decides(None, description="Whom to credit, for the record.")
+    redistribution: bool | None = decides(None, description="May the text itself be passed on? For the record.")
+    priority: int | None = decides(
+        None, description="Lower goes first when duplicates are chosen; default: config order."
+    )
+    on_unreadable: Literal["stop", "quarantine"] = decides(
+        "stop",
+        description="What a file that cannot be read at all does: stop the run, or be listed in quarantine.",
     )
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
 """The shapes of stage. A stage is a frozen params model plus pure functions; paths, engines and progress stay out.
 
 A *source stage* turns raw files into documents. A *judge* turns documents into measures and measures into verdicts; it
-never rewrites text. An *editor* rewrites kept documents and lists its edits. A *closing step* materialises what is left.
-The runner (`pipeline.runner`) calls these functions in worker processes, one shard at a time, and owns all files.
+never rewrites text. An *editor* rewrites kept documents and lists its edits. A *closing step* materialises what is
+left. The runner (`pipeline.runner`) calls these functions in worker processes, one shard at a time, and owns all files.
 
 Every function here is pure: equal arguments give equal tables, in any process and order. Measures of a document depend
 on that document and the params alone, never on its neighbours in the shard: the runner measures single rows anew when
@@ -11,13 +11,16 @@ an earlier judge lets more documents through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from pipeline.sources import Source
 
 
 class Params(BaseModel):
@@ -102,6 +105,28 @@ class Stage:
         """Write the artefact's files into the empty `folder`; returns a JSON summary for the manifest."""
         raise NotImplementedError("this stage prepares nothing")
 
+    @staticmethod
+    def libraries_of(params: Any) -> tuple[str, ...]:
+        """Further distributions that these params bring in."""
+        return ()
+
+    @classmethod
+    def link(cls, params: Any, uses: Sequence[StageUse], sources: Sequence[Source]) -> Any:
+        """The params, completed with what the rest of the config implies (declared specials, weights).
+
+        Raises ValueError where they cannot stand together.
+        """
+        return params
+
+
+@dataclass(frozen=True)
+class StageUse:
+    """One entry of a config's stage list: its name in this run (the folder), the class, its checked params."""
+
+    name: str
+    stage: type[Stage]
+    params: Any
+
 
 class Judge(Stage):
     """Documents -> measures -> verdicts."""
@@ -132,11 +157,6 @@ class Judge(Stage):
 
 class Editor(Stage):
     """Kept documents -> new documents, edits, and verdicts for those it drops."""
-
-    @staticmethod
-    def fit(corpus: Fitting, params: Any) -> State:
-        """What the editor must know of the whole corpus."""
-        raise NotImplementedError("this editor fits nothing")
 
     @staticmethod
     def edit(documents: pa.Table, state: pa.Table | None, params: Any, artefact: Path | None) -> Edited:

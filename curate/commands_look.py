@@ -1,0 +1,127 @@
+"""Commands that look into a run and change nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from curate.cli import as_json, guarded, run_folder
+
+
+@click.command()
+@run_folder
+@as_json
+@guarded
+def report(root: Path, json_out: bool) -> None:
+    """The funnel: documents in, kept and dropped by rule, and the tokenizer."""
+    from curate.commands_run import print_report
+    from report.funnel import funnel
+
+    if json_out:
+        click.echo(json.dumps(funnel(root), ensure_ascii=False))
+    else:
+        print_report(root)
+
+
+@click.command()
+@run_folder
+@click.argument("query")
+@as_json
+@guarded
+def sql(root: Path, query: str, json_out: bool) -> None:
+    """Run QUERY over the views: stages, sources, documents, verdicts, measures_<stage>, edits, quarantine, …"""
+    from rich.console import Console
+    from rich.table import Table
+
+    from report.views import as_json as to_json
+    from report.views import connect
+
+    with connect(root) as db:
+        cursor = db.execute(query)
+        names = [d[0] for d in cursor.description or []]
+        rows = cursor.fetchall()
+    if json_out:
+        for row in rows:
+            click.echo(to_json(dict(zip(names, row, strict=True))))
+        return
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        shown.add_column(name, overflow="fold")
+    for row in rows:
+        shown.add_row(*("NULL" if v is None else str(v) for v in row))
+    width = None if Console().is_terminal else 10_000  # a pipe has no width: nothing is folded
+    Console(highlight=False, markup=False, width=width).print(shown)
+
+
+@click.command()
+@run_folder
+@click.option("--stage", help="Only what this stage dropped.")
+@click.option("--rule", help="Only what this rule dropped.")
+@click.option("-n", "n", type=click.IntRange(1), default=5, show_default=True, help="How many.")
+@as_json
+@guarded
+def sample(root: Path, stage: str | None, rule: str | None, n: int, json_out: bool) -> None:
+    """Dropped documents with the rule that dropped them; excerpts are masked."""
+    from report import look
+    from report.views import connect
+    from stages.pii.mask import mask
+
+    with connect(root) as db:
+        found = look.sample(db, mask, stage=stage, rule=rule, n=n)
+    if json_out:
+        for row in found:
+            click.echo(json.dumps(row, ensure_ascii=False))
+        return
+    for row in found:
+        click.secho(f"{row['doc_id']}  {row['source']}  {row['record']}", bold=True)
+        click.echo(f"  {row['stage']}: {_reason(row)}")
+        click.echo("  " + row["excerpt"].replace("\n", "\n  "))
+    if not found:
+        click.echo("nothing was dropped")
+
+
+def _reason(row: dict[str, Any]) -> str:
+    """rule, value and threshold in one phrase."""
+    text = str(row["rule"])
+    if row["value"] is not None:
+        text += f" {row['value']:.4g}"
+        if row["threshold"] is not None:
+            text += f" (threshold {row['threshold']:.4g})"
+    return text + (f": {row['detail']}" if row["detail"] else "")
+
+
+@click.command()
+@run_folder
+@click.argument("doc_id")
+@as_json
+@guarded
+def trace(root: Path, doc_id: str, json_out: bool) -> None:
+    """The whole way of a document: where it came from, what each stage said of it, what was edited, where it ended."""
+    from report import look
+    from report.views import connect
+    from stages.pii.mask import mask
+
+    with connect(root) as db:
+        found = look.trace(db, mask, doc_id)
+    if json_out:
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return
+    click.secho(found["doc_id"], bold=True)
+    for key in ("source", "record", "license", "url", "title", "encoding", "encoding_by", "bytes"):
+        click.echo(f"  {key}: {found[key]}")
+    for verdict in found["verdicts"]:
+        word = {True: "kept", False: "dropped", None: "not measured"}[verdict["keep"]]
+        click.echo(f"  {verdict['stage']}: {word}" + (f", {_reason(verdict)}" if verdict["rule"] else ""))
+        for name, value in verdict["measures"].items():
+            click.echo(f"      {name} = {value:.6g}" if isinstance(value, float) else f"      {name} = {value}")
+    for twin in found["kept_twin"]:
+        click.echo(f"  {twin['stage']}: duplicate of {twin['kept_id']}, Jaccard {twin['jaccard']:.4f}")
+    for edit in found["edits"]:
+        click.echo(
+            f"  {edit['stage']}: {edit['field']}[{edit['start']}:{edit['end']}] {edit['kind']} → {edit['replacement']}"
+        )
+    click.echo(f"  in the curated corpus: {'yes' if found['curated'] else 'no'}")
+    click.echo("  " + found["excerpt"].replace("\n", "\n  "))

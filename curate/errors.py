@@ -1,0 +1,45 @@
+"""Errors that a user can meet, each as one message and an exit code."""
+
+from __future__ import annotations
+
+import os
+
+
+def explain(error: Exception) -> tuple[str, int] | None:
+    """Message and exit code of an error that is not a fault of the program, else None."""
+    import duckdb
+
+    from pipeline.config import ConfigError
+    from pipeline.engines import TaskError
+    from pipeline.execution import StrictError
+    from pipeline.inputs import MissingInputError
+    from pipeline.lock import RunLockedError
+    from pipeline.manifest import ConservationError
+    from pipeline.runner import QuarantineLimitError
+    from pipeline.sources import UnreadableFileError
+    from report.look import NotFoundError
+    from report.views import NoRunError
+
+    match error:
+        case ConfigError():
+            return str(error), 2
+        case MissingInputError():
+            return f"{error}; check the path in the config, it is relative to the config file", 2
+        case NoRunError() | NotFoundError():
+            return str(error), 2
+        case QuarantineLimitError():
+            return str(error), 3
+        case UnreadableFileError():
+            advice = "mend or remove the file, or give its source `on_unreadable: quarantine`"
+            return f"{error}; {advice}", 1
+        case TaskError():
+            details = f"\n{error.details}" if error.details and os.environ.get("CURATE_DEBUG") else ""
+            more = "" if details or not error.details else " (set CURATE_DEBUG=1 for the traceback)"
+            return f"{error}{more}; finished work is kept, run again to go on{details}", 1
+        case StrictError() | RunLockedError() | ConservationError():
+            return str(error), 1
+        case duckdb.Error():
+            return f"the query failed: {error}", 1
+        case OSError() if error.filename or error.errno:
+            return f"{error}", 1
+    return None

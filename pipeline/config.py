@@ -1,0 +1,281 @@
+"""One YAML file describes a run. It is checked as a whole before any work: a wrong key, type or value stops it.
+
+The engine names no stage: `load` is given a registry that knows which class a stage name stands for.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError
+
+from pipeline import yaml_lines
+from pipeline.sources import Source, SourceStage
+from pipeline.stage import Closing, Params, Stage, StageUse
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Which stages there are. The engine knows none by itself."""
+
+    find: Callable[[str], type[Stage]]  # raises KeyError for a name it does not know
+    names: tuple[str, ...]  # all names, for messages
+    always: tuple[str, ...] = ()  # closing steps that end every run
+    keyed: tuple[str, ...] = ()  # closing steps that a top-level key of their name asks for
+
+
+class ConfigError(Exception):
+    """A config that cannot run: file, line, key, what is wrong, and what to write instead."""
+
+    def __init__(self, file: str, line: int | None, key: str, message: str) -> None:
+        place = f"{file}:{line}" if line else file
+        super().__init__(f"{place}: {key}: {message}" if key else f"{place}: {message}")
+        self.file, self.line, self.key, self.message = file, line, key, message
+
+
+class RunSettings(Params):
+    """The keys of a config that belong to the run as a whole."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Name of the run; `runs/<name>` by default.")
+    sources: tuple[Source, ...] = Field(min_length=1, description="Declared inputs, in order of priority.")
+    max_quarantine_share: float = Field(
+        0.05, ge=0, le=1, description="A run stops after ingest when more of a source's records than this are unusable."
+    )
+    memory: int = Field(2 << 30, ge=256 << 20, description="Bytes that a sort, join or fit may take (or 4GB, 500MB).")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A checked config: settings, the stages in order, closing steps last."""
+
+    file: str
+    base: Path  # folder that relative paths start from
+    settings: RunSettings
+    stages: tuple[StageUse, ...]
+
+    def source_order(self) -> tuple[str, ...]:
+        """Names of the sources, first in priority first: by `priority`, then as declared."""
+        ranked = sorted(
+            enumerate(self.settings.sources), key=lambda p: (p[1].priority is None, p[1].priority or 0, p[0])
+        )
+        return tuple(source.name for _, source in ranked)
+
+
+def load(file: Path, registry: Registry, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read and check a config; `overrides` are `KEY=VALUE` texts. Raises ConfigError."""
+    shown = str(file)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(shown, None, "", f"cannot be read: {error}") from error
+    try:
+        data, lines = yaml_lines.load(text)
+    except yaml_lines.YamlError as error:
+        raise ConfigError(shown, error.line, error.key, f"{error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(shown, 1, "", "a config is a mapping with at least `name`, `sources` and `stages`")
+    return _Check(shown, lines, registry).run(data, file.parent, overrides)
+
+
+def set_values(data: dict[str, Any], overrides: Sequence[str], shown: str, keyed: Sequence[str] = ()) -> None:
+    """Apply `KEY=VALUE` texts to a config's plain data: `gopher.min_words=30`, `sources.essays.weight=2`, `name=x`."""
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(shown, None, text, "write --set KEY=VALUE, for example --set gopher.min_words=30")
+        try:
+            _set(data, key.strip().split("."), yaml.safe_load(value), text, shown, keyed)
+        except yaml.YAMLError as error:
+            raise ConfigError(shown, None, text, f"the value is not YAML: {error}") from error
+
+
+def _set(data: dict[str, Any], path: list[str], value: Any, text: str, shown: str, keyed: Sequence[str]) -> None:
+    head, rest = path[0], path[1:]
+    target: Any = None
+    if head == "sources" and len(rest) >= 2:
+        target = next((s for s in data.get("sources") or [] if isinstance(s, dict) and s.get("name") == rest[0]), None)
+        rest = rest[1:]
+    elif rest and (head in keyed or isinstance(data.get(head), dict)):
+        target = data.setdefault(head, {})
+    elif rest:
+        for i, item in enumerate(data.get("stages") or []):
+            name, params = (item, {}) if isinstance(item, str) else next(iter(item.items()))
+            if name == head or (isinstance(params, dict) and params.get("as") == head):
+                target = dict(params or {})
+                data["stages"][i] = {name: target}
+    else:
+        data[head] = value
+        return
+    if target is None:
+        raise ConfigError(shown, None, text, f"--set names no stage or source of this config: {head}")
+    for part in rest[:-1]:
+        target = target.setdefault(part, {})
+        if not isinstance(target, dict):
+            raise ConfigError(shown, None, text, f"{part} holds no settings")
+    target[rest[-1]] = value
+
+
+class _Check:
+    def __init__(self, shown: str, lines: dict[yaml_lines.Place, int], registry: Registry) -> None:
+        self.shown, self.lines, self.registry = shown, lines, registry
+
+    def run(self, data: dict[str, Any], base: Path, overrides: Sequence[str]) -> RunConfig:
+        data = dict(data)
+        data["stages"] = list(data["stages"]) if isinstance(data.get("stages"), list) else data.get("stages")
+        set_values(data, overrides, self.shown, self.registry.keyed)
+        if isinstance(data.get("memory"), str):
+            data["memory"] = self.bytes_of(data["memory"])
+        others = ("stages", *self.registry.keyed)
+        own = {k: v for k, v in data.items() if k not in others}
+        settings = self.model(RunSettings, own, (), extra=others)
+        self.distinct_sources(settings)
+        stages = self.link(self.stage_list(data, settings), settings.sources)
+        return RunConfig(self.shown, base, settings, stages)
+
+    def fail(self, at: yaml_lines.Place, message: str, key: str | None = None) -> ConfigError:
+        line = next((self.lines[at[:n]] for n in range(len(at), 0, -1) if at[:n] in self.lines), None)
+        dotted = ".".join(str(p) for p in at if not isinstance(p, int)) if key is None else key
+        return ConfigError(self.shown, line, dotted, message)
+
+    def bytes_of(self, text: str) -> int:
+        units = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+        number, unit = text.strip()[:-2], text.strip()[-2:].upper()
+        try:
+            return int(float(number) * units[unit])
+        except (KeyError, ValueError):
+            raise self.fail(("memory",), f"{text!r} is no size; write for example 4GB or 500MB") from None
+
+    def model(self, kind: type[M], value: Any, at: yaml_lines.Place, extra: Sequence[str] = ()) -> M:
+        if value is None:
+            value = {}
+        if not isinstance(value, Mapping):
+            raise self.fail(at, f"needs settings (key: value), not {value!r}")
+        try:
+            return kind.model_validate(dict(value))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise self.explain(kind, first, at, extra) from error
+
+    def explain(self, kind: type[BaseModel], error: Any, at: yaml_lines.Place, extra: Sequence[str]) -> ConfigError:
+        place = (*at, *(p for p in error["loc"] if not str(p).startswith("function-")))
+        if error["type"] == "extra_forbidden":
+            key = str(place[-1])
+            known = [*_fields_at(kind, place[len(at) : -1]), *extra]
+            return self.fail(place, f"unknown key{_nearest(key, known)}")
+        if error["type"] == "missing":
+            return self.fail(place, "is required")
+        message = str(error["msg"]).removeprefix("Value error, ")
+        given = error.get("input")
+        if isinstance(given, bool) and "string" in message:
+            message += f" (YAML reads an unquoted yes/no/on/off as {given}: put it in quotes)"
+        elif given is not None and not isinstance(given, dict) and repr(given) not in message:
+            message += f", got {given!r}"
+        return self.fail(place, message[0].lower() + message[1:])
+
+    def distinct_sources(self, settings: RunSettings) -> None:
+        seen: set[str] = set()
+        for i, source in enumerate(settings.sources):
+            if source.name in seen:
+                raise self.fail(("sources", i, "name"), f"two sources are called {source.name!r}")
+            seen.add(source.name)
+
+    def stage_list(self, data: dict[str, Any], settings: RunSettings) -> list[tuple[StageUse, yaml_lines.Place]]:
+        listed = data.get("stages")
+        if not isinstance(listed, list) or not listed:
+            raise self.fail(("stages",), "a list of stages is required, the first of them `ingest`", "stages")
+        uses: list[tuple[StageUse, yaml_lines.Place]] = []
+        for i, item in enumerate(listed):
+            name, params = (item, {}) if isinstance(item, str) else self.single(item, i)
+            uses.append((self.use(name, params, ("stages", i, name)), ("stages", i, name)))
+        uses += [(self.use(name, {}, ("stages",)), ("stages",)) for name in self.registry.always]
+        for name in self.registry.keyed:
+            if data.get(name) is not None:
+                uses.append((self.use(name, data[name], (name,)), (name,)))
+        self.check_order(uses)
+        return uses
+
+    def single(self, item: Any, i: int) -> tuple[str, Any]:
+        if not isinstance(item, dict) or len(item) != 1:
+            raise self.fail(("stages", i), f"each stage is `- name: {{settings}}`, not {item!r}", "stages")
+        name, params = next(iter(item.items()))
+        return str(name), params
+
+    def use(self, name: str, params: Any, at: yaml_lines.Place) -> StageUse:
+        try:
+            stage = self.registry.find(name)
+        except KeyError as error:
+            detail = f"; {error.args[0]}" if error.args and ":" in name else _nearest(name, self.registry.names)
+            raise self.fail(at, f"unknown stage{detail}", name) from error
+        alias = name if ":" not in name else stage.name
+        if isinstance(params, Mapping) and "as" in params:
+            params = dict(params)
+            alias = params.pop("as")
+            if not isinstance(alias, str) or not alias.replace("_", "").replace("-", "").isalnum():
+                raise self.fail((*at, "as"), f"{alias!r} is no name; use letters, digits, - and _")
+        return StageUse(alias, stage, self.model(stage.Params, params, at))
+
+    def check_order(self, uses: Sequence[tuple[StageUse, yaml_lines.Place]]) -> None:
+        seen: set[str] = set()
+        kinds: set[str] = set()
+        for i, (use, at) in enumerate(uses):
+            if issubclass(use.stage, SourceStage) != (i == 0):
+                raise self.fail(
+                    at, "the first stage, and no other, reads the sources: begin with `- ingest: {}`", use.name
+                )
+            if issubclass(use.stage, Closing) and at[0] == "stages" and len(at) > 1:
+                raise self.fail(at, "is added at the end by itself; take it out of `stages`", use.name)
+            if use.name in seen:
+                raise self.fail(at, "stands twice; give the second one a name of its own with `as: NAME`", use.name)
+            for other in use.stage.requires:
+                if other not in kinds:
+                    raise self.fail(at, f"needs the stage {other!r} before it", use.name)
+            seen.add(use.name)
+            kinds.add(use.stage.name)
+
+    def link(
+        self, uses: Sequence[tuple[StageUse, yaml_lines.Place]], sources: Sequence[Source]
+    ) -> tuple[StageUse, ...]:
+        """Let each stage see the others' settings: the tokenizer takes over the placeholders, for example."""
+        plain = [use for use, _ in uses]
+        linked = []
+        for use, at in uses:
+            try:
+                params = use.stage.link(use.params, plain, sources)
+            except ValueError as error:
+                raise self.fail(at, str(error), use.name) from error
+            linked.append(StageUse(use.name, use.stage, params))
+        return tuple(linked)
+
+
+def _fields_at(kind: type[BaseModel], path: Sequence[Any]) -> list[str]:
+    """Field names of the (possibly nested) model at a path."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        annotation = kind.model_fields[part].annotation if part in kind.model_fields else None
+        inner = [t for t in _types_in(annotation) if isinstance(t, type) and issubclass(t, BaseModel)]
+        if not inner:
+            return []
+        kind = inner[0]
+    return list(kind.model_fields)
+
+
+def _types_in(annotation: Any) -> list[Any]:
+    found = [annotation]
+    for argument in getattr(annotation, "__args__", ()):
+        found += _types_in(argument)
+    return found
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known here: {', '.join(sorted(known))}" if known else ""

@@ -1,0 +1,100 @@
+"""Where tasks run: in this process for one worker, else in a pool of processes that a fork server starts."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Protocol
+
+from pipeline.sources import UnreadableFileError
+from pipeline.tasks import Sidecar, Task, execute
+
+
+class TaskError(Exception):
+    """A task that failed: which one, and what was raised there."""
+
+    def __init__(self, task: str, message: str, details: str = "") -> None:
+        super().__init__(task, message, details)
+        self.task, self.message, self.details = task, message, details
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.message}"
+
+
+class Engine(Protocol):
+    """Runs tasks; results come as they finish, in any order."""
+
+    def run(self, tasks: Sequence[Task], root: Path) -> Iterator[Sidecar]: ...
+
+    def close(self) -> None: ...
+
+
+class LocalEngine:
+    """Processes on this machine. The pool starts with the first task, so a run that reuses everything starts none.
+
+    preload: modules that the process which workers are forked from imports. before: called once, before the first task.
+    """
+
+    def __init__(self, workers: int, preload: Sequence[str] = (), before: Callable[[], None] = lambda: None) -> None:
+        self.workers, self.preload, self.before = workers, list(preload), before
+        self.pool: ProcessPoolExecutor | None = None
+
+    def run(self, tasks: Sequence[Task], root: Path) -> Iterator[Sidecar]:
+        self.before()
+        self.before = lambda: None
+        if self.workers == 1:
+            for task in tasks:
+                yield _guarded(task, root)
+            return
+        pool = self.pool or self._start()
+        waiting = list(reversed(tasks))
+        running: set[Future[Sidecar]] = set()
+        try:
+            while waiting or running:
+                while waiting and len(running) < 2 * self.workers:
+                    running.add(pool.submit(_guarded, waiting.pop(), root))
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        except BrokenProcessPool as error:
+            self.close()
+            raise TaskError(
+                tasks[0].name.split("/")[0], "a worker process died (killed, or out of memory); run again to go on"
+            ) from error
+
+    def close(self) -> None:
+        """Stop the workers at once; whatever they had not published does not exist."""
+        if self.pool is not None:
+            for process in list(self.pool._processes.values()):
+                process.terminate()
+            self.pool.shutdown(wait=False, cancel_futures=True)
+            self.pool = None
+
+    def _start(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(self.preload)
+        self.pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_quiet)
+        return self.pool
+
+
+def _quiet() -> None:
+    """Ctrl-C is the parent's to handle; a worker whose parent is gone ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+def _guarded(task: Task, root: Path) -> Sidecar:
+    try:
+        return execute(task, root)
+    except UnreadableFileError:
+        raise
+    except OSError as error:
+        raise TaskError(task.name, f"{error}") from error
+    except Exception as error:
+        raise TaskError(task.name, f"{type(error).__name__}: {error}", traceback.format_exc()) from error

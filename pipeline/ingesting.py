@@ -1,0 +1,173 @@
+"""The source stage as tasks: read each file, number equal records across the files of a source, publish documents."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipeline import reading
+from pipeline.corpus import Shard
+from pipeline.inputs import InputFile, source_files
+from pipeline.manifest import Counts
+from pipeline.sources import Source
+from pipeline.stage import measuring
+from pipeline.storage import Output, read_table
+from pipeline.tasks import Sidecar, Task
+
+if TYPE_CHECKING:
+    from pipeline.runner import StageContext
+
+
+@dataclass(frozen=True)
+class _Input:
+    source: Source
+    file: InputFile
+    part: str
+
+
+def ingest(context: StageContext, hash_of: Callable[[str], str]) -> list[Shard]:
+    """Documents and quarantine of all sources; shards in the order of their names."""
+    inputs = [
+        _Input(source, file, _part(source, file))
+        for source in context.config.settings.sources
+        for file in source_files(source.path, context.config.base)
+    ]
+    read = _read(context, inputs, hash_of)
+    renumbered = _number(context, inputs, read)
+    shards = _publish(context, inputs, read, renumbered)
+    _count(context, inputs, read, shards)
+    return sorted(shards, key=lambda s: s.name)
+
+
+def _part(source: Source, file: InputFile) -> str:
+    """Name of a file's shards: from source and label, never from a position."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", file.label)[-40:].strip("-.")
+    digest = hashlib.blake2b(f"{source.name}\0{file.label}".encode(), digest_size=4).hexdigest()
+    return f"part-{source.name}-{slug}-{digest}"
+
+
+def _quota(context: StageContext) -> int | None:
+    """Documents that a trial takes from each source."""
+    if context.limit is None:
+        return None
+    return -(-context.limit // len(context.config.settings.sources))
+
+
+def _read(context: StageContext, inputs: list[_Input], hash_of: Callable[[str], str]) -> dict[str, Sidecar]:
+    tasks = []
+    for one in inputs:
+        parts = context.parts(
+            "read",
+            everything=True,
+            input=hash_of(one.file.location),
+            label=one.file.label,
+            source=measuring(one.source),
+            limit=_quota(context),
+        )
+        arguments = {
+            "stage": context.use.stage,
+            "params": context.params,
+            "source": one.source,
+            "location": one.file.location,
+            "label": one.file.label,
+            "folder": context.name,
+            "part": one.part,
+            "limit": _quota(context),
+        }
+        tasks.append(Task(f"{context.name}/read/{one.part}", parts, reading.read_file, arguments))
+    found = context.phase("read", tasks)
+    return {one.part: found[f"{context.name}/read/{one.part}"] for one in inputs}
+
+
+def _number(context: StageContext, inputs: list[_Input], read: dict[str, Sidecar]) -> dict[str, dict[int, str]]:
+    """By shard: rows whose doc_id changes since an earlier file of the source has an equal record."""
+    tasks = []
+    for source in context.config.settings.sources:
+        mine = [read[one.part].outputs[-1] for one in inputs if one.source.name == source.name]
+        if len(mine) > 1:
+            name = f"{context.name}/numbers/{source.name}"
+            parts = context.parts("number", everything=True, identities=[o.content_hash for o in mine])
+            arguments = {
+                "identities": tuple(o.path for o in mine),
+                "memory": context.config.settings.memory,
+                "output": f"{name}.parquet",
+            }
+            tasks.append(Task(name, parts, reading.number_records, arguments))
+    renumbered: dict[str, dict[int, str]] = {}
+    for sidecar in context.phase("number", tasks).values():
+        for row in read_table(context.execution.root / sidecar.outputs[0].path).to_pylist():
+            renumbered.setdefault(row["shard"], {})[row["row"]] = row["doc_id"]
+    return renumbered
+
+
+def _publish(
+    context: StageContext, inputs: list[_Input], read: dict[str, Sidecar], renumbered: dict[str, dict[int, str]]
+) -> list[Shard]:
+    tasks = []
+    sources: dict[str, str] = {}
+    left = {source.name: _quota(context) for source in context.config.settings.sources}
+    for one in inputs:
+        summary, outputs = read[one.part].summary, read[one.part].outputs
+        for shard, output in zip(summary["shards"], outputs, strict=False):
+            rows, left[one.source.name] = _take(output, left[one.source.name])
+            ids = {row: i for row, i in renumbered.get(shard, {}).items() if row < rows}
+            name = f"{context.name}/documents/{shard}"
+            parts = context.parts(
+                "publish",
+                everything=True,
+                read=output.content_hash,
+                rows=rows,
+                renumbered=[[row, ids[row]] for row in sorted(ids)],
+            )
+            arguments: dict[str, Any] = {"read": output, "rows": rows, "ids": ids, "output": f"{name}.parquet"}
+            tasks.append(Task(name, parts, reading.publish_documents, arguments))
+            sources[shard] = one.source.name
+    found = context.phase("publish", tasks)
+    shards = []
+    for shard, source in sources.items():
+        output = found[f"{context.name}/documents/{shard}"].outputs[0]
+        sizes = read_table(context.execution.root / output.path, ["bytes"])["bytes"].to_numpy()
+        shards.append(Shard(shard, source, output.path, output.content_hash, np.ones(output.rows, bool), sizes))
+    return shards
+
+
+def _take(output: Output, left: int | None) -> tuple[int, int | None]:
+    """Rows of a shard that a trial takes, and what is left of the source's quota."""
+    if left is None:
+        return output.rows, None
+    rows = min(output.rows, left)
+    return rows, left - rows
+
+
+def _count(context: StageContext, inputs: list[_Input], read: dict[str, Sidecar], shards: list[Shard]) -> None:
+    """The manifest's counts, and for each source its files, records and documents."""
+    listed = []
+    reasons: dict[str, int] = {}
+    for source in context.config.settings.sources:
+        summaries = [read[one.part].summary for one in inputs if one.source.name == source.name]
+        mine = [s.kept() for s in shards if s.source == source.name]
+        quarantined = sum(sum(s["quarantined"].values()) for s in summaries)
+        for summary in summaries:
+            for reason, n in summary["quarantined"].items():
+                reasons[reason] = reasons.get(reason, 0) + n
+        documents = sum(d for d, _ in mine)
+        listed.append(
+            {
+                "source": source.name,
+                **{k: getattr(source, k) for k in ("version", "license", "attribution", "redistribution", "weight")},
+                "files": len(summaries),
+                "records": documents + quarantined,
+                "documents": documents,
+                "quarantined": quarantined,
+                "blank": sum(s["blank"] for s in summaries),
+                "bytes": sum(b for _, b in mine),
+            }
+        )
+    kept, size = sum(s["documents"] for s in listed), sum(s["bytes"] for s in listed)
+    context.counts = Counts(kept + sum(reasons.values()), kept, {}, reasons, size, size)
+    context.about["sources"] = listed

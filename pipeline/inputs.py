@@ -1,0 +1,110 @@
+"""Paths of a config: globs and fsspec URLs made into sorted lists of files, and params with their paths filled in."""
+
+from __future__ import annotations
+
+import glob
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+from pydantic import BaseModel
+
+from pipeline.stage import FilePath, Params
+
+
+class MissingInputError(Exception):
+    """A path or glob of the config that points to no file."""
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of a source: where to open it, and its label, the path below the source's common folder."""
+
+    location: str
+    label: str
+
+
+def expand(pattern: str, base: Path) -> list[str]:
+    """Files that a path, glob or URL means, sorted; a folder is not a file. Raises MissingInputError for none."""
+    if "://" in pattern:
+        filesystem, path = fsspec.core.url_to_fs(pattern)
+        found = sorted(p for p in filesystem.glob(path) if filesystem.isfile(p))
+        located = [filesystem.unstrip_protocol(p) for p in found]
+    else:
+        whole = str(base / pattern)
+        paths = [whole] if Path(whole).is_file() else glob.glob(whole, recursive=True)
+        located = sorted(str(Path(p)) for p in paths if Path(p).is_file())
+    if not located:
+        raise MissingInputError(f"no file matches {pattern!r} (looked in {base})")
+    return located
+
+
+def source_files(patterns: str | list[str], base: Path) -> list[InputFile]:
+    """All files of a source, each once, in the order of their labels."""
+    listed = [patterns] if isinstance(patterns, str) else patterns
+    locations = sorted({location for pattern in listed for location in expand(pattern, base)})
+    roots = [_fixed_folder(p if "://" in p else (base / p).as_posix()) for p in listed]
+    root = posixpath.commonpath(roots) if len({"://" in r for r in roots}) == 1 else ""
+    files = [InputFile(location, _below(root, location)) for location in locations]
+    return sorted(files, key=lambda f: f.label)
+
+
+def _fixed_folder(pattern: str) -> str:
+    """The folder above the first wildcard, or the folder of a plain file."""
+    parts = pattern.split("/")
+    fixed = [p for i, p in enumerate(parts[:-1]) if not any(c in q for q in parts[: i + 1] for c in "*?[")]
+    return posixpath.normpath("/".join(fixed)) if "://" not in pattern else "/".join(fixed)
+
+
+def _below(root: str, location: str) -> str:
+    path = posixpath.normpath(Path(location).as_posix()) if "://" not in location else location
+    return path.removeprefix(root).lstrip("/") if root and path.startswith(root) else path
+
+
+def resolve(params: Params, base: Path, hash_of: Callable[[str], str]) -> tuple[Any, dict[str, Any]]:
+    """Params with every path field replaced by the files it means, and the JSON that keys use instead of them.
+
+    In the JSON a path is the list of content hashes of the files it points to. A field declared as a single
+    InputPath becomes a string; one that may be a list becomes a flat, sorted list.
+    """
+    given: dict[str, Any] = {}
+    hashed: dict[str, Any] = params.model_dump(mode="json")
+    for name, field in type(params).model_fields.items():
+        value = getattr(params, name)
+        if _is_path(field):
+            files = sorted({f for p in ([value] if isinstance(value, str) else value or []) for f in expand(p, base)})
+            if value is not None:
+                given[name] = files[0] if field.annotation is str and len(files) == 1 else files
+                hashed[name] = [hash_of(f) for f in files]
+        else:
+            given[name], hashed[name] = _resolve_inner(value, hashed[name], base, hash_of)
+    return params.model_copy(update=given), hashed
+
+
+def _resolve_inner(value: Any, dumped: Any, base: Path, hash_of: Callable[[str], str]) -> tuple[Any, Any]:
+    if isinstance(value, Params):
+        return resolve(value, base, hash_of)
+    if isinstance(value, (list, tuple)):
+        pairs = [_resolve_inner(v, d, base, hash_of) for v, d in zip(value, dumped, strict=True)]
+        return type(value)(p[0] for p in pairs), [p[1] for p in pairs]
+    if isinstance(value, dict):
+        inner = {k: _resolve_inner(v, dumped[k], base, hash_of) for k, v in value.items()}
+        return {k: p[0] for k, p in inner.items()}, {k: p[1] for k, p in inner.items()}
+    return value, dumped
+
+
+def _is_path(field: Any) -> bool:
+    if any(isinstance(m, FilePath) for m in field.metadata):
+        return True
+    waiting = [field.annotation]
+    while waiting:
+        annotation = waiting.pop()
+        if any(isinstance(m, FilePath) for m in getattr(annotation, "__metadata__", ())):
+            return True
+        arguments = getattr(annotation, "__args__", ())
+        if not any(isinstance(a, type) and issubclass(a, BaseModel) for a in arguments):
+            waiting += arguments
+    return False

@@ -1,0 +1,73 @@
+"""The funnel: what came in, what each stage kept and dropped, by rule; as data and as a table for the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from pipeline.manifest import read_manifest
+from report.views import manifests
+
+
+def funnel(root: Path) -> dict[str, Any]:
+    """Name, provenance, sources, stages with their counts by rule, and the tokenizer's summary, as plain JSON."""
+    import json
+
+    from pipeline.runner import read_run
+
+    stages, sources = [], []
+    tokenizer: dict[str, Any] | None = None
+    for entry, manifest in manifests(root):
+        stages.append({k: entry[k] for k in ("position", "stage", "kind", "seconds")} | manifest["counts"])
+        sources += manifest.get("sources", [])
+        if manifest["kind"] == "closing" and entry["type"] == "tokenizer":
+            tokenizer = next((s for n, s in manifest["summaries"].items() if n.endswith("/finished")), None)
+    provenance = root / "provenance.json"
+    summary = json.loads(provenance.read_text(encoding="utf-8"))["provenance"] if provenance.exists() else None
+    run = read_run(root)
+    return {
+        "name": run.get("name"),
+        "limit": run.get("limit"),
+        "provenance": summary,
+        "sources": sources,
+        "stages": stages,
+        "tokenizer": tokenizer,
+    }
+
+
+def table(data: dict[str, Any]) -> Table:
+    """One row a stage: documents and bytes left after it, and what it took away, by rule."""
+    shown = Table(title=None, box=None, pad_edge=False, header_style="bold")
+    for name, side in (("stage", "left"), ("in", "right"), ("kept", "right"), ("dropped", "right"), ("text", "right")):
+        shown.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    shown.add_column("why", overflow="fold")
+    for stage in data["stages"]:
+        taken = stage["dropped"] | {f"quarantine: {k}": v for k, v in stage["quarantined"].items()}
+        lost = stage["documents_in"] - stage["kept"]
+        why = ", ".join(f"{rule} {n:,}" for rule, n in sorted(taken.items(), key=lambda p: (-p[1], p[0])))
+        shown.add_row(
+            stage["stage"],
+            f"{stage['documents_in']:,}",
+            f"{stage['kept']:,}",
+            f"{lost:,}" if lost else "",
+            size(stage["bytes_kept"]),
+            why,
+        )
+    return shown
+
+
+def size(n: float) -> str:
+    """A number of bytes for people: 999 B, 1.2 kB, 3.4 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if n < 1000:
+            return f"{n:.0f} B" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1000
+    return f"{n:.1f} TB"
+
+
+def stage_summary(root: Path, stage: str) -> dict[str, Any]:
+    """A stage's fitted values and summaries, as its manifest holds them."""
+    manifest = read_manifest(root, stage)
+    return {} if manifest is None else {"fitted": manifest.get("fitted"), "summaries": manifest["summaries"]}
