@@ -120,6 +120,8 @@ def _update(h: hashlib.blake2b, array: pa.Array) -> None:
     elif pa.types.is_map(t):
         listed = array.cast(pa.list_(pa.struct([("key", t.key_type), ("value", t.item_type)])))
         _update(h, listed)
+    elif pa.types.is_fixed_size_binary(t):
+        _update_bytes(h, pc.cast(array, pa.binary()))
     elif pa.types.is_string(t) or pa.types.is_binary(t) or pa.types.is_large_string(t) or pa.types.is_large_binary(t):
         _update_bytes(h, array)
     elif pa.types.is_boolean(t):
@@ -130,7 +132,7 @@ def _update(h: hashlib.blake2b, array: pa.Array) -> None:
 
 
 def _update_bytes(h: hashlib.blake2b, array: pa.Array) -> None:
-    """Lengths (0 where NULL) and the concatenated bytes of valid slots."""
+    """Lengths and the concatenated bytes of the slots that are not NULL."""
     array = pc.cast(pc.drop_null(array) if array.null_count else array, pa.large_binary())
     offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
     h.update(np.diff(offsets).tobytes())

@@ -111,11 +111,14 @@ def close(context: StageContext) -> list[Shard]:
         tasks.append(Task(f"{folder}/{shard.name}", parts, steps.each, arguments))
     found = context.phase("each", tasks)
     kept, size = _totals(context.shards)
-    context.counts = Counts(kept, kept, {}, {}, size, size)
+    dropped: Counter[str] = Counter()
+    for sidecar in found.values():
+        dropped.update(sidecar.summary.get("dropped", {}))
+    context.counts = Counts(kept, kept - sum(dropped.values()), dict(dropped), {}, size, size)
     outputs = {s.name: found[f"{folder}/{s.name}"].outputs[0] for s in context.shards}
     if stage.finishes:
         inputs = [outputs[s.name] for s in context.shards]
-        parts = context.parts("finish", everything=True, inputs=[o.content_hash for o in inputs], before=context.inputs)
+        parts = context.parts("finish", everything=True, inputs=[o.content_hash for o in inputs])
         arguments = {
             "stage": stage,
             "params": context.params,

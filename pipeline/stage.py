@@ -159,6 +159,11 @@ class Editor(Stage):
     """Kept documents -> new documents, edits, and verdicts for those it drops."""
 
     @staticmethod
+    def declares(params: Any) -> list[str]:
+        """The special tokens it can write into a text, in a fixed order."""
+        return []
+
+    @staticmethod
     def edit(documents: pa.Table, state: pa.Table | None, params: Any, artefact: Path | None) -> Edited:
         """The new generation of these kept documents (DOCUMENTS plus the columns of `needs`)."""
         raise NotImplementedError("an editor edits")
@@ -171,8 +176,11 @@ class Closing(Stage):
     finishes: ClassVar[bool] = False
 
     @staticmethod
-    def each(documents: pa.Table, params: Any) -> pa.Table:
-        """The table of one shard (DOCUMENTS plus the columns of `needs`, kept rows only)."""
+    def each(documents: pa.Table, params: Any) -> tuple[pa.Table, dict[str, Any]]:
+        """The table of one shard (kept rows of what the step before gave, plus the columns of `needs`), and a summary.
+
+        The summary's entry `dropped` counts, by reason, the documents that did not go into the table.
+        """
         raise NotImplementedError("a closing step works shard by shard")
 
     @staticmethod

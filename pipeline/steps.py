@@ -147,8 +147,8 @@ def edit(
 
 def each(root: Path, *, stage: type[Closing], params: Any, shard: ShardInput, output: str) -> Result:
     """A closing step's table of one shard."""
-    table = stage.each(_documents(root, shard, shard.mask()), params)
-    return Result([publish_table(root, output, table)])
+    table, summary = stage.each(_documents(root, shard, shard.mask()), params)
+    return Result([publish_table(root, output, table)], summary)
 
 
 def finish(root: Path, *, stage: type[Closing], params: Any, parts: tuple[str, ...], folder: str) -> Result:

@@ -22,6 +22,6 @@ class Curated(Closing):
     needs: ClassVar[dict[str, str]] = {"lang": "language.lang"}
 
     @staticmethod
-    def each(documents: pa.Table, params: Any) -> pa.Table:
+    def each(documents: pa.Table, params: Any) -> tuple[pa.Table, dict[str, Any]]:
         """The columns of CURATED; `lang` is NULL where no language judge ran."""
-        return documents.select(CURATED.names).cast(CURATED)
+        return documents.select(CURATED.names).cast(CURATED), {}

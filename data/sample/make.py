@@ -184,12 +184,13 @@ def write_planted(inputs: Path, key: Key) -> None:
         *planted.private_zh(),
     ]
     write(inputs / "planted-zh.jsonl", [line(row) for row in key.plant("planted-zh", chinese)])
-    for source, records in (
-        ("mixed-licences", planted.licences()),
-        ("unlicensed", planted.whole_source("license_unknown", 186)),
-        ("non-commercial", planted.whole_source("license_not_allowed", 188)),
-    ):
-        write(inputs / f"{source}.jsonl", [line(row) for row in key.plant(source, records)])
+    kept_out = {
+        "mixed-licences": planted.licences(),
+        "unlicensed": planted.whole_source("license_unknown", 186),
+        "non-commercial": planted.whole_source("license_not_allowed", 188),
+    }
+    for source, found in kept_out.items():
+        write(inputs / f"{source}.jsonl", [line(row) for row in key.plant(source, found)])
 
 
 def zstd(data: bytes) -> bytes:

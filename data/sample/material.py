@@ -51,8 +51,8 @@ def text(language: str, number: int) -> Text:
 
 
 def reference(language: str) -> list[str]:
-    """Every paragraph of the reference files, one a line there."""
-    files = sorted((HERE / "reference").glob(f"{language}-*.txt"))
+    """Every paragraph of the reference's prose, one a line there."""
+    files = sorted((HERE / "reference").glob(f"{language}-[0-9]*.txt"))
     return [line for file in files for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 

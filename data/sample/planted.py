@@ -9,7 +9,6 @@ from typing import Any
 import material
 from material import digest, excerpt, interleaved, jaccard, nearest, sentences, shuffled, text
 
-
 PERPLEXITY_ABOVE, PERPLEXITY_BELOW = "perplexity_above", "perplexity_below"
 
 
@@ -45,6 +44,7 @@ def near_copies() -> Iterator[Planted]:
             ("zh", 12, 0.95, "也"),
             ("zh", 29, 0.87, "又"),
             ("zh", 32, 0.6, ""),
+            ("en", 43, 0.78, ""),
         ],
         1,
     ):
@@ -94,7 +94,8 @@ def lengths() -> Iterator[Planted]:
 def too_long() -> Planted:
     """More than 100,000 words: all English sentences of the reference, over and over, each time in another order."""
     pool = [s for line in material.reference("en") for s in sentences(line)]
-    rounds, words = [], 0
+    rounds: list[str] = []
+    words = 0
     while words <= 100_500:
         turn = shuffled(pool, 2 * len(rounds) + 3)
         rounds.append(" ".join(turn))

@@ -1,0 +1,309 @@
+"""What the Gopher family measures in a document: one function, one formula and one source each.
+
+Sources: *Rae* is Rae et al. 2021, "Scaling Language Models: Methods, Analysis & Insights from Training Gopher",
+appendix A1.1 and table A1; *CS336* is the data assignment of Stanford's course CS336; *C4* is Raffel et al. 2020,
+"Exploring the Limits of Transfer Learning", section 2.2; *FineWeb* is Penedo et al. 2024, "The FineWeb Datasets",
+section 3.6. Where they leave something open the choice is stated.
+
+Characters are code points. A word, also in scripts that write no spaces, is what `kernels.words` says. A line ends at
+U+000A; white space at its ends is not part of it, and without any content it is not a line at all. A paragraph is a run
+of lines with no blank one between. A share of nothing is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+BLOCK_BYTES: Final = 1 << 20
+"""Text measured at a time: the kernels' tables stay in the cache, and memory is bounded by the longest document."""
+
+STOP_WORD_LANGUAGES: Final = frozenset({"en"})
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Integers that the kernels counted, a row for each document, and its language where known."""
+
+    words: Ints  # (documents, kernels.words.COUNTS)
+    repetition: Ints  # (documents, kernels.repetition.COUNTS)
+    langs: list[str | None]
+
+
+def _share(part: Ints, whole: Ints) -> Floats:
+    result = np.zeros(len(part), np.float64)
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result
+
+
+def characters(c: Counts) -> Ints:
+    """Code points of the text."""
+    from kernels import words as w
+
+    return c.words[:, w.CHARACTERS]
+
+
+def words(c: Counts) -> Ints:
+    """Number of words. Rae: "between 50 and 100,000 words"."""
+    from kernels import words as w
+
+    return c.words[:, w.WORDS]
+
+
+def unspaced_ratio(c: Counts) -> Floats:
+    """Words of scripts without spaces / words. Above one half, the document takes the profile `unspaced`."""
+    from kernels import words as w
+
+    return _share(c.words[:, w.UNITS], words(c))
+
+
+def mean_word_length(c: Counts) -> Floats:
+    """Characters of words of spaced scripts / number of those words. Rae: "mean word length"; the mean, no median."""
+    from kernels import words as w
+
+    return _share(c.words[:, w.SPACED_CHARACTERS], words(c) - c.words[:, w.UNITS])
+
+
+def symbol_ratio(c: Counts) -> Floats:
+    """Larger of the numbers of hashes and of ellipses / words. Rae: "for either the hash symbol or the ellipsis".
+
+    A run of `#` is one hash; a run of dots that are three or more, or hold an ellipsis character, is one ellipsis.
+    """
+    from kernels import words as w
+
+    return _share(np.maximum(c.words[:, w.HASHES], c.words[:, w.ELLIPSES]), words(c))
+
+
+def total_symbol_ratio(c: Counts) -> Floats:
+    """(Hashes + ellipses) / words, both as in `symbol_ratio`. CS336: "ratio of symbols to words"."""
+    from kernels import words as w
+
+    return _share(c.words[:, w.HASHES] + c.words[:, w.ELLIPSES], words(c))
+
+
+def alpha_word_ratio(c: Counts) -> Floats:
+    """Words with a letter / words. Rae: "80% of words in a document contain at least one alphabetic character"."""
+    from kernels import words as w
+
+    return _share(c.words[:, w.ALPHABETIC], words(c))
+
+
+def stop_words(c: Counts) -> pa.Array:
+    """How many of the/be/to/of/and/that/have/with occur. Rae: "contains at least two of the following English words".
+
+    Letter case and punctuation around the word do not matter. NULL in a document known to be in another language.
+    """
+    from kernels import words as w
+
+    known = np.array([lang is None or lang in STOP_WORD_LANGUAGES for lang in c.langs], dtype=np.bool_)
+    found = np.zeros(len(known), np.int64)
+    for k in range(len(w.STOP_WORDS)):
+        found += c.words[:, w.STOP] >> k & 1
+    return pa.array(found, pa.int64(), mask=~known)
+
+
+def lines(c: Counts) -> Ints:
+    """Number of lines that are not blank."""
+    from kernels import words as w
+
+    return c.words[:, w.LINES]
+
+
+def bullet_line_ratio(c: Counts) -> Floats:
+    """Lines that begin with a bullet / lines. Rae: "90% of lines starting with a bullet point".
+
+    A bullet is a bullet character, or `-`, `*` or `+` before white space.
+    """
+    from kernels import words as w
+
+    return _share(c.words[:, w.BULLET_LINES], lines(c))
+
+
+def ellipsis_line_ratio(c: Counts) -> Floats:
+    """Lines that end with an ellipsis (as in `symbol_ratio`) / lines. Rae: "30% ending with an ellipsis"."""
+    from kernels import words as w
+
+    return _share(c.words[:, w.ELLIPSIS_LINES], lines(c))
+
+
+def terminal_line_ratio(c: Counts) -> Floats:
+    """Lines that end with terminal punctuation / lines. FineWeb: "fraction of lines ending with punctuation".
+
+    Terminal is what Unicode calls Sentence_Terminal, and the ellipsis; closing quotes and brackets may follow it.
+    """
+    from kernels import words as w
+
+    return _share(c.words[:, w.TERMINAL_LINES], lines(c))
+
+
+def short_line_ratio(c: Counts) -> Floats:
+    """Lines of fewer than 30 characters / lines. FineWeb: "fraction of lines shorter than 30 characters"."""
+    from kernels import words as w
+
+    return _share(c.words[:, w.SHORT_LINES], lines(c))
+
+
+def sentences(c: Counts) -> Ints:
+    """Number of sentence ends. C4: "pages with fewer than 3 sentences".
+
+    An end is a run of terminal punctuation before white space, the end of the text or a word of an unspaced script
+    (closing quotes and brackets aside), and any run that closes with a full-width character.
+    """
+    from kernels import words as w
+
+    return c.words[:, w.SENTENCES]
+
+
+def curly_brackets(c: Counts) -> Ints:
+    """Number of `{`. C4: "removed any pages that contained a curly bracket"."""
+    from kernels import words as w
+
+    return c.words[:, w.BRACES]
+
+
+def lorem_ipsum(c: Counts) -> Ints:
+    """How often "lorem ipsum" occurs, in either letter case. C4: 'any page where the phrase "lorem ipsum" appeared'."""
+    from kernels import words as w
+
+    return c.words[:, w.LOREM_IPSUM]
+
+
+def duplicate_line_ratio(c: Counts) -> Floats:
+    """Lines that stood before in the document / lines. Rae, table A1: "duplicate line fraction"."""
+    from kernels import repetition as r
+
+    return _share(c.repetition[:, r.DUPLICATE_LINES], lines(c))
+
+
+def duplicate_line_character_ratio(c: Counts) -> Floats:
+    """Characters of lines that stood before / characters. Rae, table A1: "duplicate line character fraction"."""
+    from kernels import repetition as r
+
+    return _share(c.repetition[:, r.DUPLICATE_LINE_CHARACTERS], characters(c))
+
+
+def paragraphs(c: Counts) -> Ints:
+    """Number of paragraphs."""
+    from kernels import repetition as r
+
+    return c.repetition[:, r.PARAGRAPHS]
+
+
+def duplicate_paragraph_ratio(c: Counts) -> Floats:
+    """Paragraphs that stood before in the document / paragraphs. Rae, table A1: "duplicate paragraph fraction"."""
+    from kernels import repetition as r
+
+    return _share(c.repetition[:, r.DUPLICATE_PARAGRAPHS], paragraphs(c))
+
+
+def duplicate_paragraph_character_ratio(c: Counts) -> Floats:
+    """Characters of the lines of paragraphs that stood before / characters. Rae, table A1."""
+    from kernels import repetition as r
+
+    return _share(c.repetition[:, r.DUPLICATE_PARAGRAPH_CHARACTERS], characters(c))
+
+
+def top_ngram_ratio(n: int) -> Callable[[Counts], Floats]:
+    def ratio(c: Counts) -> Floats:
+        """Characters of words under the most frequent n-gram, each once / characters of words. Rae, table A1.
+
+        An n-gram that occurs once is no repetition; of equally frequent ones the one that covers most is taken.
+        """
+        from kernels import repetition as r
+
+        return _share(c.repetition[:, r.TOP + n], c.repetition[:, r.WORD_CHARACTERS])
+
+    return ratio
+
+
+def duplicate_ngram_ratio(n: int) -> Callable[[Counts], Floats]:
+    def ratio(c: Counts) -> Floats:
+        """Characters of words under n-grams that occur twice or more, each once / characters of words. Rae, table A1:
+
+        "the fraction of characters contained within all duplicate n-grams, taking care not to count characters that
+        occur in overlapping n-grams more than once". All occurrences count, the first as well.
+        """
+        from kernels import repetition as r
+
+        return _share(c.repetition[:, r.DUPLICATE + n], c.repetition[:, r.WORD_CHARACTERS])
+
+    return ratio
+
+
+def top3_ngrams_ratio(n: int) -> Callable[[Counts], Floats]:
+    def ratio(c: Counts) -> Floats:
+        """Occurrences of the three most frequent n-grams / occurrences of all n-grams. CS336.
+
+        An n-gram that occurs once does not count among the three.
+        """
+        from kernels import repetition as r
+
+        return _share(c.repetition[:, r.TOP3 + n], np.maximum(words(c) - n + 1, 0))
+
+    return ratio
+
+
+MEASURES: Final[dict[str, Callable[[Counts], Ints | Floats | pa.Array]]] = {
+    f.__name__: f
+    for f in (
+        *(characters, words, unspaced_ratio, mean_word_length, symbol_ratio, total_symbol_ratio),
+        *(alpha_word_ratio, stop_words, lines, bullet_line_ratio, ellipsis_line_ratio),
+        *(terminal_line_ratio, short_line_ratio, sentences, curly_brackets, lorem_ipsum),
+        *(duplicate_line_ratio, duplicate_line_character_ratio),
+        *(paragraphs, duplicate_paragraph_ratio, duplicate_paragraph_character_ratio),
+    )
+}
+MEASURES.update({f"top_{n}gram_ratio": top_ngram_ratio(n) for n in (2, 3, 4)})
+MEASURES.update({f"duplicate_{n}gram_ratio": duplicate_ngram_ratio(n) for n in range(5, 11)})
+MEASURES.update({f"top3_{n}grams_ratio": top3_ngrams_ratio(n) for n in (2, 3)})
+
+INTEGERS: Final = frozenset(
+    {"characters", "words", "stop_words", "lines", "sentences", "curly_brackets", "lorem_ipsum", "paragraphs"}
+)
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field(name, pa.int64() if name in INTEGERS else pa.float64(), nullable=name == "stop_words")
+        for name in MEASURES
+    ]
+)
+
+
+def measure_texts(texts: pa.ChunkedArray, langs: list[str | None]) -> pa.Table:
+    """All measures (SCHEMA) of texts (large_string, no NULL), a row for each; `langs` holds their languages."""
+    from kernels import repetition as r
+    from kernels import words as w
+
+    counted_words, counted_repetition = [], []
+    for offsets, data in _blocks(texts):
+        scan = w.Scan(offsets, data)
+        counted_words.append(scan.counts)
+        counted_repetition.append(r.count_repetition(scan))
+    none = np.zeros((0, w.COUNTS), np.int64), np.zeros((0, r.COUNTS), np.int64)
+    counts = Counts(np.concatenate([none[0], *counted_words]), np.concatenate([none[1], *counted_repetition]), langs)
+    columns = [pa.array(MEASURES[f.name](counts), f.type) for f in SCHEMA]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _blocks(texts: pa.ChunkedArray) -> Iterator[tuple[Ints, npt.NDArray[np.uint8]]]:
+    """Offsets and bytes of consecutive documents, about BLOCK_BYTES at a time, never less than one."""
+    for chunk in texts.chunks:
+        _, offset_buffer, data_buffer = chunk.buffers()
+        if len(chunk) == 0:
+            continue
+        all_offsets = np.frombuffer(offset_buffer, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+        data = np.frombuffer(data_buffer or b"", np.uint8)
+        first = 0
+        while first < len(chunk):
+            beyond = int(np.searchsorted(all_offsets, all_offsets[first] + BLOCK_BYTES, side="right"))
+            last = min(max(beyond - 1, first + 1), len(chunk))
+            yield all_offsets[first : last + 1], data
+            first = last

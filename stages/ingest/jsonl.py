@@ -1,0 +1,204 @@
+"""JSON Lines: one JSON object a line, lines end at "\\n" alone, every line is a document, blank, or in quarantine.
+
+The fast way is orjson on the line's bytes. What it cannot do exactly (numbers beyond 64 bit or with a fraction, lone
+surrogates, other charsets) goes the slow way, where numbers keep their spelling.
+
+Metadata is the record's object without the text, and without `url` and `title` where these are strings: keys in their
+order (of equal keys the last one counts), strings unescaped, no spaces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, NoReturn
+
+import orjson
+
+from pipeline.hashing import identity
+from pipeline.sources import Read, Source
+from stages.ingest import streams
+from stages.ingest.charsets import WIDE
+from stages.ingest.decode import (
+    SAMPLE_BYTES,
+    Decoded,
+    RejectedError,
+    check_text,
+    decode,
+    replace_surrogates,
+    stream_signature,
+)
+from stages.ingest.fields import take_fields, text_missing, text_null
+from stages.ingest.params import IngestParams
+from stages.ingest.rows import Rows
+
+MAX_DEPTH: Final = 200
+"""Deeper nesting is bad_json: within what every JSON reader behind this stage accepts, however deep its own stack."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_BLANK: Final = b" \t\r"
+_UTF8: Final = Decoded("", "utf-8", "utf-8")
+
+
+def read_jsonl(location: str, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
+    """Batches of one file. The raw content of a record is its line without the line end (and without a BOM)."""
+    rows, number = Rows(source.name, label), 0
+    content, encoding = _utf8_lines(streams.blocks(location, label), source)
+    parse = _Parser(source, params, encoding)
+    try:
+        for number, line in enumerate(streams.lines(content, params.max_record_bytes), 1):
+            if rows.full_with(len(line or b"")):
+                yield rows.take()
+            record = f"{label}:{number}"
+            if line is None:
+                rows.reject(record, "record_too_large", f"a line of more than {params.max_record_bytes} bytes")
+            elif not line.strip(_BLANK):
+                rows.blank += 1
+            else:
+                try:
+                    parse.into(rows, line.removesuffix(b"\r"), record)
+                except RejectedError as error:
+                    rows.reject(record, error.reason, error.detail)
+    except streams.StreamError as error:
+        rows.reject(f"{label}:{number + 1}", error.reason, error.detail)
+    if rows.pending:
+        yield rows.take()
+
+
+def _utf8_lines(content: Iterator[bytes], source: Source) -> tuple[Iterator[bytes], Decoded]:
+    """The content with UTF-16 and UTF-32 turned into UTF-8 and the BOM gone, and what its lines are by default."""
+    head, content = streams.head(content, SAMPLE_BYTES)
+    found = stream_signature(head, source.encoding)
+    if found is None:
+        return content, _UTF8
+    codec, by, skip = found
+    content = streams.without_first(content, skip)
+    return (content if codec == "utf-8" else streams.transcoded(content, codec)), Decoded("", codec, by)
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """A record's object, every string of it free of lone surrogates, ready for orjson."""
+
+    value: dict[str, Any]
+    decoded: Decoded
+    surrogates: int = 0
+
+
+class _Parser:
+    """Turns the lines of one file into documents."""
+
+    def __init__(self, source: Source, params: IngestParams, encoding: Decoded) -> None:
+        self._source, self._params, self._encoding = source, params, encoding
+
+    def into(self, rows: Rows, line: bytes, record: str) -> None:
+        """Accepts the record of `line`; RejectedError where it cannot be used."""
+        source, line = self._source, line.removeprefix(_BOM)
+        parsed = self._fast(line) or self._exact(line)
+        value = parsed.value
+        text = _text(value, source.text_field)
+        # JSON can hold a control character only in these spellings
+        if b"\\u00" in line or b"\\b" in line or b"\x7f" in line:
+            check_text(text, self._params.max_control_share)
+        del value[source.text_field]
+        fields, decoded = take_fields(value, source), replace(parsed.decoded, text=text)
+        rows.accept(identity(source.name, fields.own_id, line), record, decoded, fields, parsed.surrogates)
+
+    def _fast(self, line: bytes) -> _Parsed | None:
+        """The record where orjson reads it exactly, else None."""
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return None
+        return _Parsed(_object(value), self._encoding) if _is_plain(value, 0) else None
+
+    def _exact(self, line: bytes) -> _Parsed:
+        """The record with the standard library's reader, which accepts lone surrogates and lets numbers be kept."""
+        text, decoded = self._decoded(line)
+        try:
+            value = _EXACT.decode(text)
+            cleaner = _Cleaner()
+            value = cleaner.cleaned(value, 0)
+        except ValueError as error:
+            said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            where = f" at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else ""
+            raise RejectedError("bad_json", f"not JSON: {said}{where}") from None
+        except RecursionError:
+            raise RejectedError("bad_json", f"not JSON: {_TOO_DEEP}") from None
+        return _Parsed(_object(value), decoded, cleaner.surrogates)
+
+    def _decoded(self, line: bytes) -> tuple[str, Decoded]:
+        if self._encoding.codec in WIDE:
+            return line.decode("utf-8", "surrogatepass"), self._encoding
+        found = decode(
+            line,
+            [self._source.encoding] if self._source.encoding else [],
+            max_replacement_share=self._params.max_replacement_share,
+            max_control_share=self._params.max_control_share,
+        )
+        return found.text, self._encoding if found.by == "utf-8" else found
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Did orjson keep this exactly? It turns integers beyond 64 bit into floats, and floats lose their digits."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return True
+    if kind is float or depth >= MAX_DEPTH:
+        return False
+    return all(_is_plain(v, depth + 1) for v in (value.values() if kind is dict else value))
+
+
+class _Cleaner:
+    """Replaces lone surrogates in a JSON value, keys included, and counts them."""
+
+    def __init__(self) -> None:
+        self.surrogates = 0
+
+    def cleaned(self, value: Any, depth: int) -> Any:
+        """The value without lone surrogates; ValueError where it is nested too deep."""
+        if isinstance(value, str):
+            text, count = replace_surrogates(value)
+            self.surrogates += count
+            return text
+        if not isinstance(value, dict | list):
+            return value
+        if depth >= MAX_DEPTH:
+            raise ValueError(_TOO_DEEP)
+        if isinstance(value, list):
+            return [self.cleaned(v, depth + 1) for v in value]
+        return {self.cleaned(k, depth + 1): self.cleaned(v, depth + 1) for k, v in value.items()}
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
+_EXACT: Final = json.JSONDecoder(parse_float=orjson.Fragment, parse_int=orjson.Fragment, parse_constant=_no_constant)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RejectedError("not_object", f"the line is {_kind(value)}, not an object")
+    return value
+
+
+def _text(value: dict[str, Any], name: str) -> str:
+    text = value.get(name)
+    if isinstance(text, str):
+        return text
+    if name not in value:
+        raise text_missing(name)
+    if text is None:
+        raise text_null(name)
+    raise RejectedError("text_not_string", f"field {name!r} is {_kind(text)}")
+
+
+def _kind(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "a literal (null, true or false)"
+    if isinstance(value, str):
+        return "a string"
+    return "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else "a number"

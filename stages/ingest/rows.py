@@ -1,0 +1,67 @@
+"""Batches of records: columns as lists while a file is read, one table of each kind when a batch is full."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline.documents import DOCUMENTS, QUARANTINE
+from pipeline.sources import Read
+from stages.ingest.decode import Decoded, remove_nuls
+from stages.ingest.fields import Fields
+
+BATCH_ROWS: Final = 1_000
+BATCH_BYTES: Final = 16 << 20
+
+
+class Rows:
+    """Collects accepted and rejected records of one file; `take` gives them as one Read and starts anew."""
+
+    def __init__(self, source: str, label: str) -> None:
+        self._source, self._label = source, label
+        self._taken = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._accepted: list[tuple[Any, ...]] = []
+        self._rejected: list[tuple[str, ...]] = []
+        self._bytes = 0
+        self.blank = 0
+
+    def accept(self, identity: str, record: str, decoded: Decoded, fields: Fields, surrogates: int = 0) -> None:
+        """One document, its text without NULs. `surrogates`: how many were replaced in all its fields."""
+        text, nuls = remove_nuls(decoded.text)
+        self._bytes += len(text) + len(fields.metadata)
+        self._accepted.append(
+            (
+                *(identity, self._source, fields.license, fields.url, fields.title, text, fields.metadata, ()),
+                *(decoded.codec, decoded.by, decoded.replacements, surrogates, nuls + fields.nuls, record),
+            )
+        )
+
+    def reject(self, record: str, reason: str, detail: str) -> None:
+        """One record that cannot be used."""
+        self._rejected.append((self._source, self._label, record, reason, detail))
+
+    def full_with(self, size: int) -> bool:
+        """Must the batch go before another record of `size` bytes comes?"""
+        count = len(self._accepted) + len(self._rejected)
+        return count >= BATCH_ROWS or (count > 0 and self._bytes + size > BATCH_BYTES)
+
+    @property
+    def pending(self) -> bool:
+        """Is there anything to take? Of a file without records, one empty batch."""
+        return bool(self._accepted or self._rejected or self.blank) or not self._taken
+
+    def take(self) -> Read:
+        """The batch so far."""
+        read = Read(_table(self._accepted, DOCUMENTS), _table(self._rejected, QUARANTINE), self.blank)
+        self._taken = True
+        self._begin()
+        return read
+
+
+def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)

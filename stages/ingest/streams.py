@@ -1,0 +1,232 @@
+"""Files as streams: opened from any path or URL, decompressed in bounded memory, cut into lines.
+
+Compression is what the first bytes say (gzip, zstd), not the file's name. All members of a gzip file and all frames of
+a zstd file are read. A stream that ends early or is damaged raises StreamError after everything before it was given.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, ClassVar, Final, cast
+
+import fsspec
+import zstandard
+
+from pipeline.sources import UnreadableFileError
+
+BLOCK: Final = 1 << 20
+_SUFFIXES: Final = (".gz", ".zst")
+
+
+class StreamError(Exception):
+    """A stream that breaks off: `truncated_stream` or `corrupt_stream`."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{detail} ({reason})")
+        self.reason, self.detail = reason, detail
+
+
+def open_input(location: str, label: str) -> IO[bytes]:
+    """`location` (path or any fsspec URL) opened for reading; UnreadableFileError (`unreadable`) where that fails."""
+    try:
+        if "://" in location or "::" in location:
+            return cast(IO[bytes], fsspec.open(location, "rb").open())
+        return open(location, "rb")
+    except Exception as error:  # a store raises its own types: no access, no such object, a driver that is missing
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnreadableFileError(label, "unreadable", f"cannot be opened: {said or type(error).__name__}") from error
+
+
+def plain_name(location: str) -> str:
+    """Lower-case file name without compression suffixes, and without the query of a URL."""
+    name = location.split("?")[0] if "://" in location else location
+    name = name.replace("\\", "/").rsplit("/", 1)[-1].lower()
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def blocks(location: str, label: str) -> Iterator[bytes]:
+    """Decompressed content, in pieces of bounded size, never empty ones."""
+    with open_input(location, label) as file:
+        try:
+            first = file.read(BLOCK)
+        except OSError as error:
+            raise UnreadableFileError(label, "unreadable", f"cannot be read: {error.strerror or error}") from error
+        yield from _decompressed(first, _rest(file), compressed=location.lower().endswith(_SUFFIXES))
+
+
+def _rest(file: IO[bytes]) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        yield block
+
+
+def _decompressed(first: bytes, rest: Iterable[bytes], compressed: bool) -> Iterator[bytes]:
+    content = itertools.chain([first], rest)
+    for form in (_Gzip, _Zstd):
+        if form.begins(first):
+            yield from _decompress(content, form())
+            return
+    if first:
+        yield from content
+    elif compressed:
+        raise StreamError("truncated_stream", "the file is empty: not even the header of a compressed stream is there")
+
+
+class _Members:
+    """The members (gzip) or frames (zstd) of one stream, one after the other. Zero bytes between them are padding."""
+
+    name: ClassVar[str]
+    slice_bytes: ClassVar[int]  # how much is decompressed at once, which bounds what comes out at once
+    errors: ClassVar[type[Exception]]
+
+    def __init__(self) -> None:
+        self._member: Any = None
+        self._pending = b""
+
+    @staticmethod
+    def begins(data: bytes) -> bool:
+        """Is this the beginning of a member?"""
+        raise NotImplementedError
+
+    def _start(self) -> Any:
+        raise NotImplementedError
+
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
+        yield self._member.decompress(data)
+
+    @property
+    def complete(self) -> bool:
+        return self._member is not None and self._member.eof and not self._pending
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What the next slice of the stream decompresses to."""
+        data, self._pending = self._pending + data, b""
+        while data:
+            if self._member is None or self._member.eof:
+                data = data if self._member is None else data.lstrip(b"\0")
+                if len(data) < 4:  # a header that the next slice completes
+                    self._pending = data
+                    return
+                if not self.begins(data):
+                    raise StreamError("corrupt_stream", f"what follows the {self.name} data is no {self.name} data")
+                self._member = self._start()
+            yield from self._pieces(data)
+            data = self._member.unused_data if self._member.eof else b""
+
+
+class _Gzip(_Members):
+    name = "gzip"
+    slice_bytes = 1 << 15
+    errors = zlib.error
+
+    @staticmethod
+    def begins(data: bytes) -> bool:
+        return data.startswith(b"\x1f\x8b")
+
+    def _start(self) -> Any:
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
+        while not self._member.eof:
+            piece = self._member.decompress(data, BLOCK)
+            yield piece
+            data = self._member.unconsumed_tail
+            if not data and len(piece) < BLOCK:
+                break
+
+
+class _Zstd(_Members):
+    name = "zstd"
+    slice_bytes = 1 << 11  # a block of 4 bytes may stand for 128 KiB: 2 KiB never become more than about 64 MiB
+    errors = zstandard.ZstdError
+
+    @staticmethod
+    def begins(data: bytes) -> bool:
+        """Magic of a frame, or of a skippable one (0x184D2A50 to 0x184D2A5F; RFC 8878, sections 3.1.1 and 3.1.2)."""
+        return data.startswith(b"\x28\xb5\x2f\xfd") or (data[1:4] == b"\x2a\x4d\x18" and data[0] >> 4 == 5)
+
+    def _start(self) -> Any:
+        return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()  # as `zstd --long=31` writes
+
+
+def _decompress(content: Iterable[bytes], members: _Members) -> Iterator[bytes]:
+    given = 0
+    try:
+        for block in content:
+            for at in range(0, len(block), members.slice_bytes):
+                for piece in filter(None, members.feed(block[at : at + members.slice_bytes])):
+                    given += len(piece)
+                    yield piece
+    except members.errors as error:
+        raise StreamError("corrupt_stream", f"damaged {members.name} data after {given} bytes of content") from error
+    if not members.complete:
+        raise StreamError("truncated_stream", f"the {members.name} data ends early, after {given} bytes of content")
+
+
+def head(content: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
+    """The first `size` bytes (or all), and the whole content again; a StreamError on the way comes in its place."""
+    taken: list[bytes] = []
+    broken: StreamError | None = None
+    try:
+        while sum(map(len, taken)) < size and (block := next(content, None)) is not None:
+            taken.append(block)
+    except StreamError as error:
+        broken = error
+
+    def again() -> Iterator[bytes]:
+        yield from taken
+        if broken is not None:
+            raise broken
+        yield from content
+
+    return b"".join(taken)[:size], again()
+
+
+def without_first(content: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """Content without its first `count` bytes."""
+    for block in content:
+        if len(block) > count:
+            yield block[count:]
+        count = max(0, count - len(block))
+
+
+def transcoded(content: Iterator[bytes], codec: str) -> Iterator[bytes]:
+    """UTF-16 or UTF-32 as UTF-8; lone surrogates pass as such (`surrogatepass`)."""
+    decoder = codecs.getincrementaldecoder(codec)("surrogatepass")
+    given = 0
+    try:
+        for block in content:
+            if piece := decoder.decode(block).encode("utf-8", "surrogatepass"):
+                given += len(piece)
+                yield piece
+        yield from filter(None, [decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")])
+    except UnicodeDecodeError as error:
+        what = f"{codec}: a character is cut or impossible after {given} bytes of content"
+        raise StreamError("corrupt_stream", what) from error
+
+
+def lines(content: Iterable[bytes], limit: int) -> Iterator[bytes | None]:
+    """Lines without their "\\n", which alone ends them; None for a line of more than `limit` bytes."""
+    parts: list[bytes] = []
+    size = 0
+    for block in content:
+        pieces = block.split(b"\n")
+        last = pieces.pop()
+        for piece in pieces:
+            size += len(piece)
+            if size > limit:
+                yield None
+            else:
+                yield b"".join([*parts, piece]) if parts else piece
+            parts, size = [], 0
+        size += len(last)
+        if size > limit:
+            parts = []  # its bytes are not kept, only the fact that it goes on
+        elif last:
+            parts.append(last)
+    if size:
+        yield b"".join(parts) if size <= limit else None

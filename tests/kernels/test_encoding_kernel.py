@@ -1,0 +1,54 @@
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels import encoding
+from tokenizer import reference
+
+MERGES = [(left, right) for left, right, _ in reference.train({b"aabaabab": 3, b"aaaa": 2, b"bcbc": 2, b"abcabc": 5}, 20)]
+
+
+def slow(piece: bytes, merges: list[tuple[int, int]]) -> list[int]:
+    """Merge after merge in the order they were learned."""
+    ids = list(piece)
+    for rank, pair in enumerate(merges):
+        ids = reference.merge(ids, pair, 256 + rank)
+    return ids
+
+
+def fast(pieces: list[bytes], merges: list[tuple[int, int]]) -> list[list[int]]:
+    data = np.frombuffer(b"".join(pieces), np.uint8)
+    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    before = np.arange(len(pieces) + 1)
+    slots = encoding.table_of(np.array(merges, np.int64).reshape(-1, 2))
+    ids, offsets = encoding.encode(data, starts, ends, before, np.full(len(pieces), -1), slots)
+    return [ids[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text("abcx", min_size=1, max_size=140).map(str.encode), min_size=1, max_size=5))
+def test_short_and_long_pieces_equal_merging_in_the_order_of_learning(pieces):
+    assert fast(pieces, MERGES) == [slow(piece, MERGES) for piece in pieces]
+
+
+@pytest.mark.parametrize("size", [encoding.SHORT - 1, encoding.SHORT, encoding.SHORT + 1, 500])
+def test_both_ways_agree_around_the_length_where_they_change(size):
+    rng = random.Random(size)
+    pieces = [bytes(rng.choices(b"aaabbc", k=size)) for _ in range(50)]
+    assert fast(pieces, MERGES) == [slow(piece, MERGES) for piece in pieces]
+
+
+def test_without_merges_every_byte_is_its_own_id():
+    assert fast([b"hello", b"\xff\x00", b"x" * 100], []) == [[104, 101, 108, 108, 111], [255, 0], [120] * 100]
+
+
+def test_a_segment_may_be_a_special_token_or_empty():
+    data = np.frombuffer(b"aaxaa", np.uint8)
+    starts, ends, before = np.array([0, 2, 2, 3]), np.array([2, 5]), np.array([0, 1, 1, 1, 2])
+    slots = encoding.table_of(np.array([[97, 97]]))
+    ids, offsets = encoding.encode(data, starts, ends, before, np.array([-1, 300, -1, -1]), slots)
+    assert ids.tolist() == [256, 300, 256] and offsets.tolist() == [0, 1, 2, 2, 3]

@@ -1,0 +1,87 @@
+import sys
+from subprocess import run
+
+import pyarrow as pa
+import pytest
+
+from tokenizer import patterns, splitting
+from tokenizer.patterns import PatternError, pattern
+
+
+def pieces(name: str, text: str) -> list[str]:
+    data = text.encode()
+    segments = splitting.segments_of(pa.array([text], pa.large_string()))
+    ends, _ = splitting.split(segments, pattern(name))
+    starts = [0, *ends.tolist()]
+    return [data[a:b].decode() for a, b in zip(starts, ends.tolist(), strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "gpt2", "cl100k", "o200k"),
+    [("नमस्ते दुनिया", 10, 7, 2), ("ที่นี่", 4, 4, 1), ("e\u0301te\u0301"[:3] + "e", 3, 2, 1)],
+)
+def test_words_with_vowel_signs_and_accents_stay_whole_by_default(text, gpt2, cl100k, o200k):
+    assert [len(pieces(name, text)) for name in ("gpt2", "cl100k", "o200k")] == [gpt2, cl100k, o200k]
+    assert patterns.DEFAULT == "o200k"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("gpt2", "I'll 12345 go!!\n\n x", ["I", "'ll", " 12345", " go", "!!", "\n\n", " x"]),
+        ("cl100k", "I'LL 12345!!\n\n x", ["I", "'LL", " ", "123", "45", "!!\n\n", " x"]),
+        ("qwen2", "a123", ["a", "1", "2", "3"]),
+        ("o200k", "HTTPServer camelCase don't //\n", ["HTTPServer", " camel", "Case", " don't", " //\n"]),
+        ("o200k", "日本ABC abcDEF", ["日本", "ABC", " abc", "DEF"]),
+        ("starcoder", "x = 10  20", ["x", " =", " ", "1", "0", "  ", "2", "0"]),
+        ("bytes", "any text\n at all", ["any text\n at all"]),
+        (r"[a-z]+", "ab CD ef", ["ab", " CD ", "ef"]),
+        (r"(a)|(b+)", "abbx", ["a", "bb", "x"]),
+        (r"x*", "axxb", ["a", "xx", "b"]),
+    ],
+)
+def test_a_pattern_cuts_as_expected(name, text, expected):
+    assert pieces(name, text) == expected
+
+
+def test_starcoder_is_single_digits_then_gpt2():
+    import random
+
+    import regex
+
+    rng = random.Random(2)
+    for _ in range(2000):
+        text = "".join(rng.choices(["a", " ", "1", "'s", "!", "\n", "é", "  "], k=rng.randint(0, 10)))
+        stretches = [s for s in regex.split(r"(\p{N})", text) if s]
+        expected = [piece for s in stretches for piece in regex.findall(patterns.GPT2, s)]
+        assert pieces("starcoder", text) == expected
+
+
+def test_the_hash_covers_the_expression_and_the_unicode_version():
+    one = pattern("cl100k")
+    assert one.hash == pattern("llama3").hash != pattern("qwen2").hash
+    assert patterns.Pattern("cl100k", one.regex, "1.0.0").hash != one.hash
+    assert len({pattern(name).hash for name in patterns.NAMES}) == len(patterns.NAMES) - 1
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_one():
+    with pytest.raises(PatternError, match=r"unknown pattern 'o200'; did you mean 'o200k'\? Known names: gpt2, "):
+        pattern("o200")
+
+
+def test_an_expression_that_does_not_compile_is_refused():
+    with pytest.raises(PatternError, match=r"'\[a' is not a valid regular expression"):
+        pattern("[a")
+
+
+def test_an_empty_pattern_is_refused():
+    with pytest.raises(PatternError, match="the pattern is empty; use 'bytes'"):
+        pattern("")
+
+
+def test_importing_the_package_loads_no_compiler_and_no_other_tokenizer():
+    code = (
+        "import sys, tokenizer; tokenizer.Tokenizer; tokenizer.pattern(); tokenizer.train; tokenizer.write_exports; "
+        "print([m for m in ('numba', 'tokenizers', 'tiktoken') if m in sys.modules])"
+    )
+    assert run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

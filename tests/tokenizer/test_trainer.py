@@ -1,0 +1,147 @@
+import json
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tokenizer import counts, reference, trainer
+from tokenizer.model import Tokenizer
+from tokenizer.patterns import GPT2, pattern
+from tokenizer.trainer import train
+
+
+def table(pieces: dict[bytes, int]) -> pa.Table:
+    return pa.table({"piece": pa.array(pieces, pa.large_binary()), "count": pa.array(pieces.values(), pa.int64())})
+
+
+def spelled(found: trainer.Training) -> list[tuple[str, str]]:
+    """Merges in GPT-2's byte alphabet."""
+    alphabet = reference.byte_alphabet()
+    names = [alphabet[b] for b in range(256)]
+    out = []
+    for left, right, _ in found.merges.tolist():
+        out.append((names[left], names[right]))
+        names.append(names[left] + names[right])
+    return out
+
+
+def test_the_worked_example_aabaab_gives_97_97_and_256_98():
+    found = train(table({b"aabaab": 1}), 258)
+    assert found.merges.tolist() == [[97, 97, 2], [256, 98, 2]]
+    assert found.tied.tolist() == [True, False] and found.ties == 1
+
+
+def test_the_course_fixture_is_reproduced_exactly(shared_data):
+    text = (shared_data / "tokenizer" / "corpus.en").read_text("utf-8")
+    pieces = counts.count_plain_pieces(pa.array([text]), pattern("gpt2"), ["<|endoftext|>"])
+    found = train(pieces, 500, ["<|endoftext|>"], "cs336")
+    lines = (shared_data / "tokenizer" / "train-bpe-reference-merges.txt").read_text("utf-8").splitlines()
+    assert spelled(found) == [tuple(line.split(" ")) for line in lines if line]
+    assert found.reached == 500 and found.shortfall is None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_huggingface_rule_gives_the_merges_of_that_library(seed):
+    rng = random.Random(seed)
+    letters = rng.choice(["ab ", "abc d\n", "aé日 ", "a", "\x00\t !?aAbB"])
+    texts = ["".join(rng.choices(letters, k=rng.randint(1, 80))) for _ in range(rng.randint(1, 5))]
+    minimum, merges = rng.choice([1, 1, 2, 3]), rng.randint(1, 40)
+    found = train(counts.count_pieces(pa.array(texts), None, pattern("gpt2")), 256 + merges, (), "huggingface", minimum)
+    assert spelled(found) == hugging_face_merges(texts, merges, minimum)
+
+
+def test_the_huggingface_rule_gives_the_merges_of_that_library_on_real_text(shared_texts):
+    texts = shared_texts("web/c4-1000", 150) + shared_texts("trusted/zh", 150)
+    found = train(counts.count_pieces(pa.array(texts), None, pattern("gpt2")), 256 + 3000, (), "huggingface")
+    assert spelled(found) == hugging_face_merges(texts, 3000, 1)
+    assert found.ties > 100
+
+
+def hugging_face_merges(texts: list[str], merges: int, minimum: int) -> list[tuple[str, str]]:
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+    theirs = Tokenizer(models.BPE())
+    split = pre_tokenizers.Split(Regex(GPT2), "isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    theirs.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    theirs.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=256 + merges, min_frequency=minimum, show_progress=False, initial_alphabet=alphabet
+        ),
+    )
+    return [tuple(pair) for pair in json.loads(theirs.to_str())["model"]["merges"]]
+
+
+def test_repeated_and_shuffled_trainings_have_one_vocabulary_hash():
+    rng = random.Random(1)
+    texts = ["".join(rng.choices("abcde ", k=60)) for _ in range(50)]
+    hashes = set()
+    for _ in range(4):
+        rng.shuffle(texts)
+        parts = [counts.count_pieces(pa.array(texts[k::3]), None, pattern()) for k in range(3)]
+        found = train(counts.merge_counts(parts), 400, ["<|e|>"])
+        hashes.add(Tokenizer(pattern(), found.merges, ["<|e|>"]).vocabulary_hash)
+    assert len(hashes) == 1
+
+
+def test_a_vocabulary_smaller_than_bytes_and_specials_is_refused():
+    message = r"vocab_size: 256 is too small; need at least 257 \(256 bytes and 1 special tokens\)"
+    with pytest.raises(ValueError, match=message):
+        train(table({}), 256, ["<|e|>"])
+    assert train(table({}), 257, ["<|e|>"]).reached == 257
+
+
+def test_min_frequency_stops_and_max_token_bytes_skips():
+    pieces = {b"abcd": 5, b"xy": 2}
+    assert train(table(pieces), 300, min_frequency=3).merges[:, 2].tolist() == [5, 5, 5]
+    assert train(table(pieces), 300, max_token_bytes=2).merges.tolist() == [[97, 98, 5], [99, 100, 5], [120, 121, 2]]
+    assert train(table(pieces), 300, max_token_bytes=1).merges.shape == (0, 3)
+
+
+def test_long_pieces_are_cut_at_a_character_and_reported():
+    found = train(table({"日本語".encode(): 2, b"ab": 3}), 300, max_piece_bytes=4)
+    assert (found.pieces_cut, found.occurrences_cut, found.longest_piece) == (1, 2, 9)
+    whole = train(table({"日".encode(): 2, "本".encode(): 2, "語".encode(): 2, b"ab": 3}), 300)
+    assert np.array_equal(found.merges, whole.merges)
+
+
+@pytest.mark.parametrize("limit", range(1, 12))
+def test_cut_parts_join_to_the_piece_and_are_whole_characters_where_they_can_be(limit):
+    piece = "aé日😀b".encode() + b"\x80\x80\x80"
+    ends, found = trainer.cut_pieces(np.frombuffer(piece, np.uint8), np.array([len(piece)]), np.array([7]), limit)
+    parts = [piece[a:b] for a, b in zip([0, *ends.tolist()], ends.tolist(), strict=False)]
+    assert b"".join(parts) == piece and set(found.tolist()) == {7}
+    assert max(map(len, parts)) <= limit
+    if limit >= 4:
+        assert not any(part[0] & 0xC0 == 0x80 for part in parts if part[-1] != 0x80)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tie_rule": "first_seen"}, "tie_rule: 'first_seen' is unknown; use one of smallest_ids, cs336, huggingface"),
+        ({"min_frequency": 0}, "min_frequency: 0 is too small; use 1 or more"),
+        ({"max_token_bytes": 0}, "max_token_bytes: 0 is too small"),
+        ({"max_piece_bytes": -1}, "max_piece_bytes: -1 is too small"),
+        ({"specials": ["a", "a"]}, "special_tokens: 'a' is declared twice; remove one"),
+        ({"specials": [""]}, "special_tokens: a special token is empty; remove it"),
+        ({"specials": ["\ud800"]}, "holds a lone surrogate; use valid text"),
+    ],
+)
+def test_unusable_parameters_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        train(table({b"ab": 1}), 300, **arguments)
+
+
+def test_a_negative_count_is_refused_and_zero_counts_do_not_occur():
+    with pytest.raises(ValueError, match="count: row 1 is negative"):
+        train(table({b"ab": 1, b"cd": -1}), 300)
+    assert train(table({b"ab": 0, b"cd": 1, b"": 4}), 300).merges.tolist() == [[99, 100, 1]]
+
+
+def test_counts_beyond_64_bits_are_refused():
+    with pytest.raises(ValueError, match="do not fit 64-bit counts"):
+        train(table({b"abcdefgh": 2**61}), 300)

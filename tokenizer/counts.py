@@ -1,0 +1,186 @@
+"""Counting of pieces: how often each distinct pre-token occurs, and in how many documents.
+
+Counts are tables with the columns
+  piece      large_binary   the bytes
+  (groups)   string         for grouped counts: the columns of the group, `source` and `license`, say
+  count      int64          occurrences
+  documents  int64          documents that hold it
+sorted by bytes, then by group. They do not depend on the order of the documents, and the counts of a corpus are the
+sum of those of its parts (a document must lie in one part).
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import gcd, lcm
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokenizer import splitting
+from tokenizer.patterns import Pattern
+
+SCHEMA = pa.schema([("piece", pa.large_binary()), ("count", pa.int64()), ("documents", pa.int64())])
+
+
+class PieceCounter:
+    """Counts the pieces of any number of batches of texts."""
+
+    def __init__(self, pattern: Pattern, specials: Sequence[str] = ()) -> None:
+        from kernels import pieces
+
+        self.pattern = pattern
+        self.specials = tuple(specials)
+        self.documents = 0
+        self._rows, self._store, self._pieces, self._used = pieces.empty_table()
+
+    @property
+    def store_bytes(self) -> int:
+        """Bytes of the distinct pieces so far."""
+        return self._used
+
+    def add(self, texts: pa.Array | pa.ChunkedArray, spans: pa.Array | pa.ChunkedArray | None = None) -> None:
+        """Count texts whose special tokens are exactly the given spans (see `splitting.span_cuts`)."""
+        texts = splitting.as_large_string(texts)
+        self._add(texts, splitting.span_cuts(texts, spans, self.specials))
+
+    def add_plain(self, texts: pa.Array | pa.ChunkedArray) -> None:
+        """Count texts without spans: every declared special string is one."""
+        texts = splitting.as_large_string(texts)
+        self._add(texts, splitting.string_cuts(texts, self.specials))
+
+    def _add(self, texts: pa.Array, cuts: splitting.Cuts) -> None:
+        from kernels import pieces
+
+        for first, end in splitting.blocks(texts):
+            inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
+            segments = splitting.segments_of(texts.slice(first, end - first), inside)
+            ends, before = splitting.split(segments, self.pattern)
+            documents = segments.documents + (self.documents + first + 1)
+            self._rows, self._store, self._pieces, self._used = pieces.count(
+                segments.data,
+                segments.starts,
+                ends,
+                before,
+                documents,
+                self._rows,
+                self._store,
+                self._pieces,
+                self._used,
+            )
+        self.documents += len(texts)
+
+    def table(self) -> pa.Table:
+        """The counts so far, sorted by bytes."""
+        from kernels import pieces
+
+        store, offsets, counts, documents = pieces.listing(self._rows, self._store, self._used)
+        column = pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(), len(counts), [None, pa.py_buffer(offsets), pa.py_buffer(store)]
+        )
+        table = pa.table([column, pa.array(counts), pa.array(documents)], schema=SCHEMA)
+        return table.take(pc.sort_indices(column))
+
+
+def count_pieces(
+    texts: pa.Array | pa.ChunkedArray,
+    spans: pa.Array | pa.ChunkedArray | None,
+    pattern: Pattern,
+    specials: Sequence[str] = (),
+) -> pa.Table:
+    """Counts of the pieces of texts (string or large_string).
+
+    spans: per text a list<struct<start, end, token>> of trusted placeholder spans in code points. They are cut out,
+    never counted, and no piece crosses them; text elsewhere that looks like a special token is ordinary text.
+    """
+    counter = PieceCounter(pattern, specials)
+    counter.add(texts, spans)
+    return counter.table()
+
+
+def count_plain_pieces(texts: pa.Array | pa.ChunkedArray, pattern: Pattern, specials: Sequence[str] = ()) -> pa.Table:
+    """As `count_pieces` for texts without spans: cut at the declared special strings, which are never counted."""
+    counter = PieceCounter(pattern, specials)
+    counter.add_plain(texts)
+    return counter.table()
+
+
+def count_pieces_by_group(
+    texts: pa.Array | pa.ChunkedArray,
+    spans: pa.Array | pa.ChunkedArray | None,
+    groups: pa.Table,
+    pattern: Pattern,
+    specials: Sequence[str] = (),
+) -> pa.Table:
+    """As `count_pieces`, apart for each distinct row of `groups` (one row per text, columns of strings)."""
+    if groups.num_rows != len(texts):
+        raise ValueError(f"groups: {groups.num_rows} rows for {len(texts)} texts; give one per text")
+    names = groups.column_names
+    numbered = groups.append_column("row", pa.array(np.arange(groups.num_rows)))
+    found = numbered.group_by(names).aggregate([("row", "list")])
+    tables = []
+    for group in found.to_pylist():
+        rows = pa.array(group["row_list"], pa.int64())
+        table = count_pieces(texts.take(rows), None if spans is None else spans.take(rows), pattern, specials)
+        for place, name in enumerate(names):
+            value = pa.array([group[name]], groups.schema.field(name).type)
+            table = table.add_column(1 + place, groups.schema.field(name), _repeated(value, table.num_rows))
+        tables.append(table)
+    if not tables:
+        return pa.schema([SCHEMA.field(0), *groups.schema, *list(SCHEMA)[1:]]).empty_table()
+    return sort_counts(pa.concat_tables(tables))
+
+
+def _repeated(value: pa.Array, times: int) -> pa.Array:
+    return value.take(pa.array(np.zeros(times, np.int64)))
+
+
+def group_columns(counts: pa.Table) -> list[str]:
+    """The columns of a counts table that name a group."""
+    return [name for name in counts.column_names if name not in SCHEMA.names]
+
+
+def sort_counts(counts: pa.Table) -> pa.Table:
+    """The rows in order of bytes, then of group, in one chunk."""
+    keys = [(name, "ascending") for name in ("piece", *group_columns(counts))]
+    return counts.take(pc.sort_indices(counts, sort_keys=keys)).combine_chunks()
+
+
+def merge_counts(tables: Sequence[pa.Table]) -> pa.Table:
+    """The sum of counts tables with the same columns."""
+    if not tables:
+        return SCHEMA.empty_table()
+    table = pa.concat_tables(tables)
+    keys = ["piece", *group_columns(table)]
+    summed = table.group_by(keys).aggregate([("count", "sum"), ("documents", "sum")])
+    return sort_counts(summed.rename_columns([*keys, "count", "documents"]).cast(table.schema))
+
+
+def integer_multipliers(weights: Mapping[str, float], precision: int = 1000) -> dict[str, int]:
+    """The smallest whole numbers in the proportion of the weights (each a multiple of 1 / precision, at least one).
+
+    Raises ValueError for a weight that is not above 0.
+
+    >>> integer_multipliers({"a": 1.0, "b": 2.5})
+    {'a': 2, 'b': 5}
+    """
+    for source, weight in weights.items():
+        if not weight > 0 or weight == float("inf"):
+            raise ValueError(f"weight: {weight} of source {source!r} must be a finite number above 0")
+    exact = {s: Fraction(max(round(w * precision), 1), precision) for s, w in weights.items()}
+    scale = lcm(*(f.denominator for f in exact.values()))
+    whole = {s: int(f * scale) for s, f in exact.items()}
+    common = gcd(*whole.values()) or 1
+    return {source: value // common for source, value in whole.items()}
+
+
+def total_counts(counts: pa.Table, multipliers: Mapping[str, int] | None = None) -> pa.Table:
+    """Counts without groups (piece, count, documents), each source's counts times its multiplier (default 1).
+
+    documents is not multiplied.
+    """
+    if multipliers:
+        factors = [multipliers.get(source, 1) for source in counts["source"].to_pylist()]
+        column = pc.multiply_checked(counts["count"], pa.array(factors, pa.int64()))
+        counts = counts.set_column(counts.column_names.index("count"), "count", column)
+    return merge_counts([counts.select(SCHEMA.names)])

@@ -1,0 +1,315 @@
+"""The tokenizer: text and bytes to ids and back.
+
+Ids 0..255 are the raw bytes, merges follow from 256, declared special tokens come last. Special text in the input is
+ordinary text unless the caller allows it, or gives the trusted spans where placeholders stand. Decoding is exact as
+bytes; as text, bytes that are no UTF-8 become U+FFFD (`errors="replace"`).
+
+`model.json` holds all of it: the pattern with its expression, Unicode version and hash, the merges, the specials, and a
+hash of the vocabulary that is checked on loading.
+"""
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tokenizer import splitting
+from tokenizer.patterns import Pattern, pattern
+from tokenizer.splitting import Cut, Segments
+from tokenizer.trainer import BASE, check_specials
+
+FORMAT = "curate-tokenizer"
+VERSION = 1
+FILE = "model.json"
+DECODE_RULE = "the bytes of the ids, joined, read as UTF-8 with errors replaced by U+FFFD"
+
+Allowed = Literal["all"] | Iterable[str]
+Span = tuple[int, int, str]  # start and end in code points, token
+
+
+class TokenizerError(ValueError):
+    """A tokenizer folder that is missing, damaged or contradicts itself."""
+
+
+class Tokenizer:
+    """A byte-level BPE tokenizer.
+
+    merges: int64, shape (n, 2), left and right id of each merge. Raises ValueError for merges that do not build on
+    earlier ids or that make one byte string twice.
+    """
+
+    def __init__(self, pattern: Pattern, merges: NDArray[np.int64] | Sequence[Sequence[int]], specials: Sequence[str]):
+        self.pattern = pattern
+        self.merges: NDArray[np.int64] = np.ascontiguousarray(
+            np.asarray(merges, np.int64).reshape(len(merges), -1)[:, :2]
+        )
+        self.specials = check_specials(specials)
+        self._tokens = _token_bytes(self.merges) + [special.encode() for special in self.specials]
+        self.special_tokens = {s: self.first_special + k for k, s in enumerate(self.specials)}
+
+    @property
+    def first_special(self) -> int:
+        """Id of the first special token; below it are bytes and merges."""
+        return BASE + len(self.merges)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids: 256 bytes, merges and special tokens."""
+        return len(self._tokens)
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    @cached_property
+    def vocabulary_hash(self) -> str:
+        """BLAKE2b (32 bytes, hex) over ids and bytes, merges, and specials with their ids."""
+        state = hashlib.blake2b(digest_size=32)
+        for id_, token in enumerate(self._tokens):
+            state.update(id_.to_bytes(8, "little") + len(token).to_bytes(8, "little") + token)
+        state.update(self.merges.astype("<i8").tobytes())
+        state.update(json.dumps(self.special_tokens, sort_keys=True).encode())
+        return state.hexdigest()
+
+    @cached_property
+    def _slots(self) -> NDArray[np.int64]:
+        from kernels import encoding
+
+        return encoding.table_of(self.merges)
+
+    # --- encoding -------------------------------------------------------------------------------------------------
+
+    def encode(self, text: str, allowed_special: Allowed = frozenset()) -> list[int]:
+        """Ids of a text. Special tokens in it are ordinary text, except the allowed ones ("all" or their strings).
+
+        Of special tokens that begin at one place the longest is taken. Raises ValueError for an allowed token that is
+        not declared and for a lone surrogate, which has no UTF-8.
+        """
+        data = _utf8(text)
+        allowed = self._allowed(allowed_special)
+        cuts: list[Cut] = []
+        if allowed:
+            index = {special.encode(): k for k, special in enumerate(self.specials)}
+            found = splitting.special_matcher(allowed).finditer(data)
+            cuts = [(match.start(), match.end(), index[match[0]]) for match in found]
+        return self._encode(_segments(data, cuts))
+
+    def encode_with_spans(self, text: str, spans: Sequence[Span]) -> list[int]:
+        """Ids of a text whose special tokens are exactly the given (start, end, token) spans, in code points.
+
+        Raises ValueError for a span that overlaps another or does not cover its declared token.
+        """
+        index = {special: k for k, special in enumerate(self.specials)}
+        return self._encode(_segments(_utf8(text), splitting.placeholder_cuts(text, spans, index, "text")))
+
+    def encode_bytes(self, data: bytes) -> list[int]:
+        """Ids of any bytes; special tokens are ordinary. Equals `encode` where the bytes are valid UTF-8.
+
+        A run of bytes that are no UTF-8 is a piece of its own.
+        """
+        escaped = data.decode("utf-8", "surrogateescape")
+        stretches = re.findall("[\udc80-\udcff]+|[^\udc80-\udcff]+", escaped)
+        sizes = [len(stretch.encode("utf-8", "surrogateescape")) for stretch in stretches]
+        valid = np.array([not "\udc80" <= stretch[0] <= "\udcff" for stretch in stretches], bool)
+        stops = np.cumsum(np.array(sizes, np.int64))
+        starts, rows = stops - np.array(sizes, np.int64), np.zeros(len(stops), np.int64)
+        source = np.frombuffer(data, np.uint8)
+        text = Segments(source, starts[valid], stops[valid], rows[valid], rows[valid] - 1)
+        text_ends, text_before = splitting.split(text, self.pattern)
+        pieces = np.ones(len(stops), np.int64)
+        pieces[valid] = np.diff(text_before)
+        ends = np.repeat(stops, pieces)
+        ends[np.repeat(valid, pieces)] = text_ends
+        before = np.concatenate([[0], np.cumsum(pieces)]).astype(np.int64)
+        ids: list[int] = self._merge(Segments(source, starts, stops, rows, rows - 1), ends, before)[0].tolist()
+        return ids
+
+    def encode_batch(
+        self,
+        texts: pa.Array | pa.ChunkedArray,
+        spans: pa.Array | pa.ChunkedArray | None = None,
+        allowed_special: Allowed = frozenset(),
+    ) -> pa.ListArray:
+        """list<int32> of the ids of Arrow texts (string or large_string), a null text as an empty list.
+
+        spans: trusted placeholders per text, list<struct<start, end, token>> in code points; or allowed_special, as in
+        `encode`; not both. Raises ValueError when the ids need more than 2**31 places: encode smaller batches.
+        """
+        texts = splitting.as_large_string(texts)
+        allowed = self._allowed(allowed_special)
+        if spans is not None and allowed:
+            raise ValueError("encode_batch takes spans or allowed_special, not both: spans are the whole truth")
+        if spans is not None:
+            cuts = splitting.span_cuts(texts, spans, self.specials)
+        else:
+            cuts = splitting.string_cuts(texts, self.specials, allowed)
+        parts, sizes = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+        for first, end in splitting.blocks(texts):
+            inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
+            segments = splitting.segments_of(texts.slice(first, end - first), inside)
+            ids, offsets = self._merge(segments, *splitting.split(segments, self.pattern))
+            parts.append(ids)
+            sizes.append(np.diff(offsets[np.searchsorted(segments.documents, np.arange(end - first + 1))]))
+        offsets = np.cumsum(np.concatenate(sizes))
+        if offsets[-1] >= 2**31:
+            raise ValueError(
+                f"encode_batch: {offsets[-1]} ids do not fit one list<int32> array; encode smaller batches"
+            )
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(np.concatenate(parts)))
+
+    def encode_pieces(self, pieces: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Ids of large_binary pieces, which are not split further, and offsets (n + 1) of each piece's ids."""
+        data, offsets = splitting.buffers(pieces)
+        full = np.diff(offsets) > 0
+        before = np.concatenate([[0], np.cumsum(full)]).astype(np.int64)
+        rows = np.arange(len(full), dtype=np.int64)
+        segments = Segments(data, offsets[:-1], offsets[1:], rows, np.full(len(full), -1, np.int64))
+        return self._merge(segments, offsets[1:][full], before)
+
+    def _encode(self, segments: Segments) -> list[int]:
+        ids: list[int] = self._merge(segments, *splitting.split(segments, self.pattern))[0].tolist()
+        return ids
+
+    def _merge(
+        self, segments: Segments, ends: NDArray[np.int64], before: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        from kernels import encoding
+
+        specials = np.where(segments.specials >= 0, segments.specials + self.first_special, -1)
+        ids, offsets = encoding.encode(segments.data, segments.starts, ends, before, specials, self._slots)
+        return ids, offsets
+
+    def _allowed(self, allowed: Allowed) -> tuple[str, ...]:
+        if allowed == "all":
+            return self.specials
+        chosen = {allowed} if isinstance(allowed, str) else set(allowed)
+        unknown = sorted(chosen - set(self.specials))
+        if unknown:
+            raise ValueError(f"allowed_special: {unknown[0]!r} is no special token; declared: {list(self.specials)}")
+        return tuple(special for special in self.specials if special in chosen)
+
+    # --- decoding -------------------------------------------------------------------------------------------------
+
+    def token_bytes(self, id_: int) -> bytes:
+        """The bytes of one id (of a special token: its text). Raises ValueError for an id out of range."""
+        if not 0 <= id_ < len(self._tokens):
+            raise ValueError(f"id {id_} is not in the vocabulary; ids are 0..{len(self._tokens) - 1}")
+        return self._tokens[id_]
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """The bytes of the ids, joined; exact. Raises ValueError for an id out of range."""
+        return b"".join(map(self.token_bytes, ids))
+
+    def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
+        """The text of the ids; errors as in `bytes.decode` ("strict" raises UnicodeDecodeError)."""
+        return self.decode_bytes(ids).decode("utf-8", errors)
+
+    # --- on disk --------------------------------------------------------------------------------------------------
+
+    def contract(self) -> dict[str, Any]:
+        """What a user of the ids must know, as JSON values: all but the merges themselves."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "pattern": {
+                "name": self.pattern.name,
+                "regex": self.pattern.regex,
+                "unicode": self.pattern.unicode,
+                "hash": self.pattern.hash,
+            },
+            "special_tokens": self.special_tokens,
+            "vocab_size": self.vocab_size,
+            "maximum_token_bytes": max(map(len, self._tokens)),
+            "maximum_length": None,  # a text of any length can be encoded
+            "decode": DECODE_RULE,
+            "vocabulary_hash": self.vocabulary_hash,
+        }
+
+    def save(self, directory: str | Path) -> Path:
+        """Write model.json into an existing or new folder; the same tokenizer always gives the same bytes."""
+        path = Path(directory) / FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        merges = [f"{left} {right}" for left, right in self.merges.tolist()]
+        content = {**self.contract(), "merges": merges, "specials": list(self.specials)}
+        path.write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8", newline="\n")
+        return path
+
+    @classmethod
+    def load(cls, directory: str | Path) -> "Tokenizer":
+        """Read model.json from a folder. Raises TokenizerError where it is missing or damaged.
+
+        Warns where the pattern was made with another Unicode version than this installation has.
+        """
+        path = Path(directory) / FILE
+        try:
+            content = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise TokenizerError(f"{path}: no such file; give the folder that holds a trained tokenizer") from None
+        except ValueError as error:
+            raise TokenizerError(f"{path}: not valid JSON ({error}); train the tokenizer again") from error
+        if content.get("format") != FORMAT or content.get("version") != VERSION:
+            raise TokenizerError(f"{path}: not a {FORMAT} file of version {VERSION}")
+        try:
+            merges = [[int(part) for part in merge.split()] for merge in content["merges"]]
+            found = cls(_stored_pattern(content["pattern"], path), merges, content["specials"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise TokenizerError(f"{path}: damaged ({error}); train the tokenizer again") from error
+        if found.vocabulary_hash != content.get("vocabulary_hash"):
+            raise TokenizerError(f"{path}: the vocabulary does not match its hash; restore the file or train again")
+        return found
+
+
+def _stored_pattern(stored: dict[str, str], path: Path) -> Pattern:
+    """The pattern a file names, if its expression is still that one; else the expression itself."""
+    named = pattern(stored["name"]) if stored["name"] != "custom" else None
+    found = named if named is not None and named.regex == stored["regex"] else pattern(stored["regex"])
+    if found.unicode != stored["unicode"]:
+        warnings.warn(
+            f"{path}: made with Unicode {stored['unicode']}, this installation has {found.unicode}; "
+            "characters assigned between the two may be cut otherwise",
+            stacklevel=3,
+        )
+    return found
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the text holds a lone surrogate at {error.start}, which has no UTF-8; "
+            "replace it by U+FFFD or use encode_bytes"
+        ) from None
+
+
+def _segments(data: bytes, cuts: Sequence[Cut]) -> Segments:
+    """Segments of one text, as `splitting.segments_of` makes them of Arrow rows."""
+    rows: list[tuple[int, int, int]] = []
+    at = 0
+    for start, stop, special in cuts:
+        rows += [(at, start, -1), (start, start, special)]
+        at = stop
+    rows.append((at, len(data), -1))
+    starts, stops, specials = np.ascontiguousarray(np.array(rows, np.int64).T)
+    return Segments(np.frombuffer(data, np.uint8), starts, stops, np.zeros(len(rows), np.int64), specials)
+
+
+def _token_bytes(merges: NDArray[np.int64]) -> list[bytes]:
+    """Bytes of the ids below the specials."""
+    tokens = [bytes([b]) for b in range(BASE)]
+    for rank, (left, right) in enumerate(merges.tolist()):
+        if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
+            raise ValueError(f"merge {rank} ({left}, {right}) does not build on earlier ids")
+        tokens.append(tokens[left] + tokens[right])
+    if len(set(tokens)) != len(tokens):
+        seen: set[bytes] = set()
+        twice = next(token for token in tokens if token in seen or seen.add(token))  # type: ignore[func-returns-value]
+        raise ValueError(f"two merges make the same bytes {twice!r}")
+    return tokens
