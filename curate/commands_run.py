@@ -121,7 +121,7 @@ def print_report(root: Path) -> None:
     if data["tokenizer"]:
         made = data["tokenizer"]
         console.print(
-            f"tokenizer: {made['reached']:,} tokens of {made['asked']:,} asked, pattern {made['pattern']}, "
+            f"tokenizer: {made['reached']:,} tokens of {made['asked']:,} asked, pattern {made['pattern']['name']}, "
             f"vocabulary hash {made['vocabulary_hash']}"
         )
     if data["provenance"]:

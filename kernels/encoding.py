@@ -19,7 +19,7 @@ BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
 SLOTS = types.Array(types.int64, 2, "C", readonly=True)
 ROWS = types.Array(types.int64, 2, "C")
-RESULT = types.Tuple((types.Array(types.int32, 1, "C"), types.Array(types.int64, 1, "C")))  # type: ignore[no-untyped-call]
+RESULT = types.Tuple((types.Array(types.int32, 1, "C"), types.Array(types.int64, 1, "C")))
 
 
 @njit(ROWS(types.Array(types.int64, 2, "C", readonly=True)), nogil=True, cache=True)

@@ -236,6 +236,77 @@ def replace(
     return (kinds0, kinds1), (met0, met1)
 
 
+@njit(nogil=True)
+def seed(count: Any, many: Any) -> Any:
+    """Rows and slots of the pairs of bytes that occur, and how many they are."""
+    n = np.count_nonzero(count)
+    rows = np.empty((n + 1024, 3), np.int64)
+    slots = wider(np.full((1 << 10, 2), -1, np.int64), n)
+    pairs = 0
+    used = np.int64(0)
+    for pair in range(1 << 16):
+        if count[pair] > 0:
+            key = np.int64(pair >> 8) << 32 | pair & 255
+            s = slot_of(slots, key)
+            slots[s, KEY] = key
+            slots[s, ROW] = pairs
+            rows[pairs, COUNT] = count[pair]
+            rows[pairs, FIRST] = used
+            rows[pairs, MANY] = many[pair]
+            pairs += 1
+            used += many[pair]
+    return rows, slots, pairs
+
+
+@njit(nogil=True)
+def add_name(names: Any, start: Any, left: Any, right: Any, new: Any) -> Any:
+    """Store the bytes of a new token; returns the store, larger if it had no room."""
+    middle = start[new] + start[left + 1] - start[left]
+    start[new + 1] = middle + start[right + 1] - start[right]
+    if start[new + 1] > len(names):
+        wide = np.empty(2 * start[new + 1], np.uint8)
+        wide[: start[new]] = names[: start[new]]
+        names = wide
+    names[start[new] : middle] = names[start[left] : start[left + 1]]
+    names[middle : start[new + 1]] = names[start[right] : start[right + 1]]
+    return names
+
+
+@njit(nogil=True)
+def add_pairs(
+    side: Any, new: Any, kinds: Any, met: Any, near: Any, gain: Any, number: Any, seen: Any, where: Any,
+    rows: Any, slots: Any, places: Any, pairs: Any, used: Any,
+) -> Any:  # fmt: skip
+    """Give the pairs of new with its neighbours on one side their rows and positions; there must be room."""
+    for k in range(kinds):
+        x = near[side, k]
+        key = beside(side, x, new)
+        s = slot_of(slots, key)
+        slots[s, KEY] = key
+        slots[s, ROW] = pairs
+        rows[pairs, COUNT] = gain[side, x]
+        rows[pairs, FIRST] = used
+        rows[pairs, MANY] = number[side, x]
+        pairs += 1
+        used += number[side, x]
+        number[side, x] = used - number[side, x]  # from here on: where its next position goes
+    for k in range(met):
+        x = seen[side, k]
+        places[number[side, x], 0] = where[side, k]
+        number[side, x] += 1
+    return pairs, used
+
+
+@njit(nogil=True)
+def take_away(side: Any, old: Any, kinds: Any, near: Any, gain: Any, number: Any, rows: Any, slots: Any) -> None:
+    """What the new pairs gained, the pairs with the old symbol lost."""
+    for k in range(kinds):
+        x = near[side, k]
+        rows[slots[slot_of(slots, beside(side, x, old)), ROW], COUNT] -= gain[side, x]
+        gain[side, x] = 0
+        number[side, x] = 0
+
+
 @njit(
     ROWS(BYTES, INTEGERS, INTEGERS, BYTES, types.int64, types.int64, types.int64, types.int64), nogil=True, cache=True
 )
@@ -249,35 +320,22 @@ def merges(
     per merge: left id, right id, count when it was merged, 1 if another pair had the same count. There must be
     fewer than 2**31 bytes and pieces together.
     """
+    vocabulary = 256 + wanted
     cells, piece = lay_out(store, ends, symbols)
     count, many, places = byte_pairs(cells, piece, counts)
+    rows, slots, pairs = seed(count, many)
+    used = np.int64(many.sum())
     names = np.empty(4096, np.uint8)  # the bytes of every token, one after the other, for GREATEST_BYTES
-    start = np.zeros(256 + wanted + 1, np.int64)
+    start = np.zeros(vocabulary + 1, np.int64)
     for b in range(256):
         names[symbols[b]] = b
         start[b + 1] = b + 1
-    tokens = (names, start)
-    pairs = live = 0
-    used = np.int64(0)
-    n = np.count_nonzero(count)
-    rows = np.empty((n + 1024, 3), np.int64)
-    slots = wider(np.full((1 << 10, 2), -1, np.int64), n)
-    heap = np.empty((n + 1024, 2), np.int64)
-    for pair in range(1 << 16):
-        if count[pair] > 0:
-            key = np.int64(pair >> 8) << 32 | pair & 255
-            s = slot_of(slots, key)
-            slots[s, KEY] = key
-            slots[s, ROW] = pairs
-            rows[pairs, COUNT] = count[pair]
-            rows[pairs, FIRST] = used
-            rows[pairs, MANY] = many[pair]
-            if max_bytes >= 2:
-                push(heap, live, count[pair], key, order, tokens)
-                live += 1
-            pairs += 1
-            used += many[pair]
-    vocabulary = 256 + wanted
+    heap = np.empty((pairs + 1024, 2), np.int64)
+    live = np.int64(0)
+    for s in range(len(slots)):
+        if slots[s, KEY] != -1 and max_bytes >= 2:
+            push(heap, live, rows[slots[s, ROW], COUNT], slots[s, KEY], order, (names, start))
+            live += 1
     sizes = np.ones(vocabulary, np.int64)
     out = np.empty((wanted, 4), np.int64)
     near = np.empty((2, vocabulary), np.int64)
@@ -287,71 +345,44 @@ def merges(
     where = np.empty((2, 1 << 12), np.int32)
     new = np.int64(256)
     while new < vocabulary:
-        live = settle(heap, live, rows, slots, order, tokens)
+        live = settle(heap, live, rows, slots, order, (names, start))
         if live == 0 or heap[0, 0] < min_count:
             break
         top, key = heap[0, 0], heap[0, 1]
-        live = drop_top(heap, live, order, tokens)
-        live = settle(heap, live, rows, slots, order, tokens)  # now the first entry is the runner-up
+        live = drop_top(heap, live, order, (names, start))
+        live = settle(heap, live, rows, slots, order, (names, start))  # now the first entry is the runner-up
         left, right = key >> 32, key & 0xFFFFFFFF
         out[new - 256, 0] = left
         out[new - 256, 1] = right
         out[new - 256, 2] = top
         out[new - 256, 3] = live > 0 and heap[0, 0] == top
         sizes[new] = sizes[left] + sizes[right]
-        start[new + 1] = start[new] + sizes[new]
-        if start[new + 1] > len(names):
-            wide = np.empty(2 * start[new + 1], np.uint8)
-            wide[: start[new]] = names[: start[new]]
-            names = wide
-            tokens = (names, start)
-        for k in range(sizes[new]):
-            part = start[left] + k if k < sizes[left] else start[right] + k - sizes[left]
-            names[start[new] + k] = names[part]
+        names = add_name(names, start, left, right, new)
         row = slots[slot_of(slots, key), ROW]
         first, n = rows[row, FIRST], rows[row, MANY]
         if n > seen.shape[1]:
             seen = np.empty((2, 2 * n), np.int32)
             where = np.empty((2, 2 * n), np.int32)
-        kinds, met = replace(
-            cells, piece, counts, sizes, places[first : first + n], left, right, new, near, gain, number, seen, where
-        )
+        here = places[first : first + n]
+        kinds, met = replace(cells, piece, counts, sizes, here, left, right, new, near, gain, number, seen, where)
         rows = longer(rows, pairs + kinds[0] + kinds[1])
         heap = longer(heap, live + kinds[0] + kinds[1])
         slots = wider(slots, pairs + kinds[0] + kinds[1])
         places = longer(places, used + met[0] + met[1])
-        for side in range(2):  # the new pairs, with their positions
-            for k in range(kinds[side]):
-                x = near[side, k]
-                key = beside(side, x, new)
-                s = slot_of(slots, key)
-                slots[s, KEY] = key
-                slots[s, ROW] = pairs
-                rows[pairs, COUNT] = gain[side, x]
-                rows[pairs, FIRST] = used
-                rows[pairs, MANY] = number[side, x]
-                pairs += 1
-                used += number[side, x]
-                number[side, x] = used - number[side, x]  # from here on: where its next position goes
-            for k in range(met[side]):
-                x = seen[side, k]
-                places[number[side, x], 0] = where[side, k]
-                number[side, x] += 1
-        for side in range(2):  # what they gained, the pairs with the old symbols lost
-            for k in range(kinds[side]):
-                x = near[side, k]
-                key = beside(side, x, right if side else left)
-                rows[slots[slot_of(slots, key), ROW], COUNT] -= gain[side, x]
-                gain[side, x] = 0
-                number[side, x] = 0
+        for side in range(2):
+            pairs, used = add_pairs(
+                side, new, kinds[side], met[side], near, gain, number, seen, where, rows, slots, places, pairs, used
+            )
+        take_away(0, left, kinds[0], near, gain, number, rows, slots)
+        take_away(1, right, kinds[1], near, gain, number, rows, slots)
         rows[row, COUNT] = 0
         for side in range(2):
             for k in range(kinds[side]):
                 x = near[side, k]
                 key = beside(side, x, new)
-                n = rows[slots[slot_of(slots, key), ROW], COUNT]
-                if n > 0 and sizes[x] + sizes[new] <= max_bytes:
-                    push(heap, live, n, key, order, tokens)
+                now = rows[slots[slot_of(slots, key), ROW], COUNT]
+                if now > 0 and sizes[x] + sizes[new] <= max_bytes:
+                    push(heap, live, now, key, order, (names, start))
                     live += 1
         new += 1
     return out[: new - 256].copy()

@@ -23,7 +23,7 @@ BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
 ROWS = types.Array(types.int64, 2, "C")
 STORE = types.Array(types.uint8, 1, "C")
-RESULT = types.Tuple((ROWS, STORE, types.int64, types.int64))  # type: ignore[no-untyped-call]
+RESULT = types.Tuple((ROWS, STORE, types.int64, types.int64))
 
 
 @njit(nogil=True)

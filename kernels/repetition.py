@@ -14,13 +14,16 @@ from numba import int32, int64, njit, types, void
 from numpy.typing import NDArray
 
 LONGEST: Final = 10  # words in the longest n-gram
-(DUPLICATE_LINES, DUPLICATE_LINE_CHARACTERS) = range(2)
-(PARAGRAPHS, DUPLICATE_PARAGRAPHS, DUPLICATE_PARAGRAPH_CHARACTERS, WORD_CHARACTERS) = range(2, 6)
-TOP: Final = 6  # + n: characters under the most frequent n-gram, for n = 2, 3, 4
-DUPLICATE: Final = TOP + LONGEST + 1  # + n: characters under n-grams that repeat, for n = 5..10
-TOP3: Final = DUPLICATE + LONGEST + 1  # + n: occurrences of the three most frequent n-grams, for n = 2, 3
-COUNTS: Final = TOP3 + 4
-"""Columns of the counts; characters are code points."""
+COLUMNS: Final = (
+    *("duplicate_lines", "duplicate_line_characters"),
+    *("paragraphs", "duplicate_paragraphs", "duplicate_paragraph_characters", "word_characters"),
+    *(f"top_{n}grams" for n in (2, 3, 4)),  # characters under the most frequent n-gram
+    *(f"top3_{n}grams" for n in (2, 3)),  # occurrences of the three most frequent n-grams
+    *(f"duplicate_{n}grams" for n in range(5, LONGEST + 1)),  # characters under n-grams that repeat
+)
+"""What is counted; characters are code points."""
+DUPLICATE_LINES, PARAGRAPHS, DUPLICATE_PARAGRAPHS, WORD_CHARACTERS = 0, 2, 3, 5
+TOP, TOP3, DUPLICATE = 6 - 2, 9 - 2, 11 - 5  # + n
 
 _EMPTY: Final = -1
 _SPREAD: Final = 0x1E3779B97F4A7C15
@@ -217,8 +220,8 @@ def _count(
 
 
 def count_repetition(scan: Any) -> NDArray[np.int64]:
-    """Repetition counts (documents, COUNTS) of a `kernels.words.Scan`."""
-    counts = np.zeros((len(scan.word_ends), COUNTS), np.int64)
+    """Repetition counts (documents, COLUMNS) of a `kernels.words.Scan`."""
+    counts = np.zeros((len(scan.word_ends), len(COLUMNS)), np.int64)
     words = (scan.word_hashes, scan.word_lengths, scan.word_ends)
     _count(*words, scan.line_hashes, scan.line_lengths, scan.line_ends, counts)
     return counts

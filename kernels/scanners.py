@@ -21,7 +21,7 @@ MORE = 16  # flag: the 2nd to 4th byte of a character
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
 OUTPUT = types.Array(types.int64, 1, "C")
-RESULT = types.Tuple((OUTPUT, OUTPUT))  # type: ignore[no-untyped-call]
+RESULT = types.Tuple((OUTPUT, OUTPUT))
 
 
 def family_table(classes: NDArray[np.uint8], family: int) -> NDArray[np.uint8]:

@@ -37,6 +37,7 @@ class TableError(Exception):
     """The stored class table does not match its own digest."""
 
 
+@cache
 def regex_unicode_version() -> str:
     """Unicode version of the installed `regex` module, as its package description states it."""
     import regex

@@ -49,11 +49,16 @@ SHORT: Final = 30  # characters; a line with fewer is short
 CLOSING: Final = "\"'”’»)]}」』】）》〉"
 """What may stand between the end of a sentence and the end of its line."""
 
-(CHARACTERS, WORDS, UNITS, SPACED_CHARACTERS, ALPHABETIC, STOP, HASHES, ELLIPSES) = range(8)
+COLUMNS: Final = (
+    *("characters", "words", "units", "spaced_characters", "alphabetic", "stop_words", "hashes", "ellipses"),
+    *("lines", "bullet_lines", "ellipsis_lines", "terminal_lines", "short_lines"),
+    *("sentences", "curly_brackets", "lorem_ipsum"),
+)
+"""What is counted: characters are code points, `spaced_characters` those of words that are no units, `stop_words`
+the distinct ones of STOP_WORDS."""
+(CHARACTERS, WORDS, UNITS, SPACED_CHARACTERS, ALPHABETIC, STOPS, HASHES, ELLIPSES) = range(8)
 (LINES, BULLET_LINES, ELLIPSIS_LINES, TERMINAL_LINES, SHORT_LINES) = range(8, 13)
 (SENTENCES, BRACES, LOREM_IPSUM) = range(13, 16)
-COUNTS: Final = 16
-"""Columns of the counts: CHARACTERS and SPACED_CHARACTERS are code points, STOP is a bit set over STOP_WORDS."""
 
 
 def build_classes() -> NDArray[np.uint8]:
@@ -160,6 +165,7 @@ def _stop_bit(points: Any, first: Any, last: Any) -> Any:
 @njit(int64(_OUT32, _OUT8, int64, _OUT64, _OUT32, int64, _OUT64), nogil=True, cache=True)
 def _words(points: Any, classes: Any, n: Any, hashes: Any, lengths: Any, found: Any, counts: Any) -> Any:
     """Append the words of one document to `hashes` and `lengths` from position `found`; returns the new end."""
+    stops = 0
     i = 0
     while i < n:
         c = classes[i]
@@ -190,12 +196,15 @@ def _words(points: Any, classes: Any, n: Any, hashes: Any, lengths: Any, found: 
             if letter | number == 0:
                 continue
             counts[SPACED_CHARACTERS] += i - start
-            counts[STOP] |= _stop_bit(points, first, last)
+            stops |= _stop_bit(points, first, last)
         hashes[found] = _hash(points, start, i)
         lengths[found] = i - start
         counts[ALPHABETIC] += letter > 0
         counts[WORDS] += 1
         found += 1
+    while stops:
+        counts[STOPS] += stops & 1
+        stops >>= 1
     return found
 
 
@@ -325,7 +334,7 @@ def _scan(
 class Scan:
     """What one pass found in a block of documents.
 
-    counts: int64 (documents, COUNTS). words, lines: hash (int64) and length in code points (int32) of each, all
+    counts: int64 (documents, COLUMNS). words, lines: hash (int64) and length in code points (int32) of each, all
     documents in one row, and the end of each document in it (int64). A blank line has length 0.
     """
 
@@ -333,7 +342,7 @@ class Scan:
         """`offsets` (documents + 1) into `data`, valid UTF-8: the buffers of an Arrow large_string array."""
         documents = len(offsets) - 1
         size = int(offsets[-1] - offsets[0])
-        self.counts = np.zeros((documents, COUNTS), np.int64)
+        self.counts = np.zeros((documents, len(COLUMNS)), np.int64)
         words = size // 2 + documents  # a word takes a separator, or three bytes and more
         self.word_hashes, self.word_lengths = np.empty(words, np.int64), np.empty(words, np.int32)
         lines = size + documents

@@ -42,7 +42,12 @@ def code_hash(roots: tuple[str, ...]) -> str:
 def versions(distributions: tuple[str, ...]) -> dict[str, str]:
     """Versions of the named distributions, and of Python (major.minor), as installed here."""
     found = {"python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
-    return found | {d: importlib.metadata.version(d) for d in sorted(distributions)}
+    return found | {d: _version(d) for d in sorted(distributions)}
+
+
+@cache
+def _version(distribution: str) -> str:
+    return importlib.metadata.version(distribution)
 
 
 def _file_of(module: str) -> Path | None:

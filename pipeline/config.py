@@ -84,30 +84,30 @@ def load(file: Path, registry: Registry, overrides: Sequence[str] = ()) -> RunCo
     return _Check(shown, lines, registry).run(data, file.parent, overrides)
 
 
-def set_values(data: dict[str, Any], overrides: Sequence[str], shown: str, keyed: Sequence[str] = ()) -> None:
+def set_values(data: dict[str, Any], overrides: Sequence[str], shown: str, registry: Registry) -> None:
     """Apply `KEY=VALUE` texts to a config's plain data: `gopher.min_words=30`, `sources.essays.weight=2`, `name=x`."""
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise ConfigError(shown, None, text, "write --set KEY=VALUE, for example --set gopher.min_words=30")
         try:
-            _set(data, key.strip().split("."), yaml.safe_load(value), text, shown, keyed)
+            _set(data, key.strip().split("."), yaml.safe_load(value), text, shown, registry)
         except yaml.YAMLError as error:
             raise ConfigError(shown, None, text, f"the value is not YAML: {error}") from error
 
 
-def _set(data: dict[str, Any], path: list[str], value: Any, text: str, shown: str, keyed: Sequence[str]) -> None:
+def _set(data: dict[str, Any], path: list[str], value: Any, text: str, shown: str, registry: Registry) -> None:
     head, rest = path[0], path[1:]
     target: Any = None
     if head == "sources" and len(rest) >= 2:
         target = next((s for s in data.get("sources") or [] if isinstance(s, dict) and s.get("name") == rest[0]), None)
         rest = rest[1:]
-    elif rest and (head in keyed or isinstance(data.get(head), dict)):
+    elif rest and (head in registry.keyed or isinstance(data.get(head), dict)):
         target = data.setdefault(head, {})
     elif rest:
         for i, item in enumerate(data.get("stages") or []):
             name, params = (item, {}) if isinstance(item, str) else next(iter(item.items()))
-            if name == head or (isinstance(params, dict) and params.get("as") == head):
+            if head in (name, _own_name(name, registry)) or (isinstance(params, dict) and params.get("as") == head):
                 target = dict(params or {})
                 data["stages"][i] = {name: target}
     else:
@@ -122,6 +122,14 @@ def _set(data: dict[str, Any], path: list[str], value: Any, text: str, shown: st
     target[rest[-1]] = value
 
 
+def _own_name(name: str, registry: Registry) -> str | None:
+    """The name that a stage from a user's module gives itself."""
+    try:
+        return registry.find(name).name if ":" in name else None
+    except KeyError:
+        return None
+
+
 class _Check:
     def __init__(self, shown: str, lines: dict[yaml_lines.Place, int], registry: Registry) -> None:
         self.shown, self.lines, self.registry = shown, lines, registry
@@ -129,7 +137,7 @@ class _Check:
     def run(self, data: dict[str, Any], base: Path, overrides: Sequence[str]) -> RunConfig:
         data = dict(data)
         data["stages"] = list(data["stages"]) if isinstance(data.get("stages"), list) else data.get("stages")
-        set_values(data, overrides, self.shown, self.registry.keyed)
+        set_values(data, overrides, self.shown, self.registry)
         if isinstance(data.get("memory"), str):
             data["memory"] = self.bytes_of(data["memory"])
         others = ("stages", *self.registry.keyed)
@@ -211,8 +219,9 @@ class _Check:
         try:
             stage = self.registry.find(name)
         except KeyError as error:
-            detail = f"; {error.args[0]}" if error.args and ":" in name else _nearest(name, self.registry.names)
-            raise self.fail(at, f"unknown stage{detail}", name) from error
+            if ":" in name:
+                raise self.fail(at, str(error.args[0]), "stages") from error
+            raise self.fail(at, f"unknown stage{_nearest(name, self.registry.names)}", name) from error
         alias = name if ":" not in name else stage.name
         if isinstance(params, Mapping) and "as" in params:
             params = dict(params)

@@ -50,7 +50,6 @@ class Execution:
     computed: list[str] = field(default_factory=list)
     reused: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
-    _elsewhere: dict[str, Sidecar] | None = None
 
     def phase(self, stage: str, step: str, tasks: Sequence[Task]) -> dict[str, Sidecar]:
         """Sidecars of all tasks, by task name; computes what cannot be reused."""
@@ -117,10 +116,8 @@ class Execution:
         """--reuse RUN: the same key's outputs from another run folder, copied here."""
         if self.policy.reuse is None:
             return None
-        if self._elsewhere is None:
-            self._elsewhere = _sidecars_by_key(self.policy.reuse)
-        other = self._elsewhere.get(task.key)
-        if other is None or other.name != task.name or damaged(self.policy.reuse, other):
+        other = read_sidecar(self.policy.reuse, task.name)
+        if other is None or other.key != task.key or damaged(self.policy.reuse, other):
             return None
         if not self.policy.dry:
             copy_outputs(self.root, self.policy.reuse, other.outputs)
@@ -134,13 +131,3 @@ class Execution:
             return None
         same = {k: v for k, v in old.parts.items() if k != besides} == {k: v for k, v in parts.items() if k != besides}
         return old.outputs[0] if same else None
-
-
-def _sidecars_by_key(root: Path) -> dict[str, Sidecar]:
-    found = {}
-    for path in sorted(root.rglob("*.json")):
-        if path.name not in ("manifest.json", "run.json", "provenance.json"):
-            sidecar = read_sidecar(root, path.relative_to(root).as_posix().removesuffix(".json"))
-            if sidecar is not None:
-                found[sidecar.key] = sidecar
-    return found

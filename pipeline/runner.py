@@ -25,7 +25,7 @@ from pipeline.manifest import Counts
 from pipeline.observe import Observer
 from pipeline.shapes import close, edit, judge
 from pipeline.sources import SourceStage
-from pipeline.stage import Closing, Editor, Judge, StageUse, measuring
+from pipeline.stage import Closing, Editor, Judge, Stage, StageUse, measuring
 from pipeline.storage import publish_json, remove_temporaries
 from pipeline.tasks import Sidecar, read_sidecar
 
@@ -64,7 +64,7 @@ class StageContext:
             "stage": self.name,
             "step": step,
             "params": settings,
-            "code": code_hash((self.use.stage.__module__, "pipeline.steps")),
+            "code": code_of(self.use.stage),
             "libraries": versions(libraries),
             **more,
         }
@@ -154,6 +154,11 @@ def _shape(context: StageContext, hash_of: Any) -> list[Shard]:
     raise TypeError(f"{context.name}: {stage.__name__} has none of the shapes of a stage")
 
 
+def code_of(stage: type[Stage]) -> str:
+    """Hash of the code that computes a stage's results: its own, and that of the engine's steps."""
+    return code_hash((stage.__module__, "pipeline.reading" if issubclass(stage, SourceStage) else "pipeline.steps"))
+
+
 def kind_of(stage: type) -> str:
     """source | judge | editor | closing"""
     for kind, shape in (("source", SourceStage), ("judge", Judge), ("editor", Editor)):
@@ -170,7 +175,7 @@ def _finish(context: StageContext) -> str:
         "type": stage.name,
         "kind": kind_of(stage),
         "params": context.hashed,
-        "code": code_hash((stage.__module__, "pipeline.steps")),
+        "code": code_of(stage),
         "libraries": context.parts("", everything=True)["libraries"],
         **context.about,
     }
@@ -257,7 +262,7 @@ def clean(root: Path) -> list[str]:
     with run_lock(root):
         gone = [str(p.relative_to(root)) for p in root.rglob(".tmp-*")]
         remove_temporaries(root)
-        stages = {s["stage"] for s in read_run(root).get("stages", [])}
+        stages = set(read_run(root).get("params", {}))  # all of its config's, also where a run stopped earlier
         for folder in sorted(p for p in root.iterdir() if p.is_dir()):
             if folder.name not in stages and (folder / "manifest.json").exists():
                 shutil.rmtree(folder)

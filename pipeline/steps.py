@@ -81,7 +81,7 @@ def measure(
         documents = _documents(root, shard, new)
         fresh = _conform(stage.measure(documents, params, None if artefact is None else root / artefact), schema)
         if fresh.num_rows != int(new.sum()):
-            raise ValueError(f"{stage.name}: measured {fresh.num_rows} rows of {int(new.sum())}")
+            raise ValueError(f"measured {fresh.num_rows} documents of {int(new.sum())}: one row each is needed")
     columns = _scatter(fresh, new, earlier.select(schema.names) if earlier is not None else None, have)
     table = pa.table([ids, pa.array(wanted), *columns], schema=pa.schema([DOC_ID, MEASURED, *_nullable(schema)]))
     return Result([publish_table(root, output, table)], {"measured": int(wanted.sum())})
@@ -111,9 +111,7 @@ def decide(
     measured = table["measured"].to_numpy()
     rows = _measured_rows(table, source)
     given = read_table(root / state) if state is not None else None
-    verdicts = _conform(stage.decide(rows, given, params), VERDICT)
-    if verdicts["keep"].null_count or verdicts.num_rows != rows.num_rows:
-        raise ValueError(f"{stage.name}: {rows.num_rows} measured documents need as many verdicts, keep or drop")
+    verdicts = _checked(stage.decide(rows, given, params), rows.num_rows)
     columns = _scatter(verdicts, measured, None, np.zeros(len(measured), bool))
     return Result([publish_table(root, output, pa.table([table["doc_id"], *columns], schema=_with_id(VERDICT)))])
 
@@ -133,10 +131,13 @@ def edit(
     documents = _documents(root, shard, alive)
     given = read_table(root / state) if state is not None else None
     result = stage.edit(documents, given, params, None if artefact is None else root / artefact)
-    kept = result.verdicts["keep"].to_numpy(zero_copy_only=False).astype(bool)
-    new = stored(_conform(result.documents, DOCUMENTS).filter(pa.array(kept)))
+    verdicts = _checked(result.verdicts, documents.num_rows)
+    edited = _conform(result.documents, DOCUMENTS)
+    if not edited["doc_id"].equals(documents["doc_id"]):
+        raise ValueError(f"an editor gives back every document it was given ({documents.num_rows}), in the same order")
+    new = stored(edited.filter(verdicts["keep"]))
     ids = read_table(root / shard.documents, ["doc_id"])["doc_id"]
-    columns = _scatter(_conform(result.verdicts, VERDICT), alive, None, np.zeros(len(alive), bool))
+    columns = _scatter(verdicts, alive, None, np.zeros(len(alive), bool))
     published = [
         publish_table(root, outputs[0], new),
         publish_table(root, outputs[1], _conform(result.edits, EDITS)),
@@ -240,6 +241,18 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if missing:
         raise ValueError(f"the stage left out the columns {', '.join(missing)}")
     return table.select(schema.names).cast(schema)
+
+
+def _checked(table: pa.Table, rows: int) -> pa.Table:
+    """Verdicts of so many documents, each of them keep or drop, and each drop under a rule."""
+    verdicts = _conform(table, VERDICT)
+    if verdicts.num_rows != rows or verdicts["keep"].null_count:
+        decided = verdicts.num_rows - verdicts["keep"].null_count
+        raise ValueError(f"decided {decided} documents of {rows}: each needs a verdict, keep or drop")
+    dropped = verdicts.filter(pc.invert(verdicts["keep"]))["rule"]
+    if dropped.null_count or pc.any(pc.equal(dropped, "")).as_py():
+        raise ValueError("dropped a document without naming the rule")
+    return verdicts
 
 
 def _nullable(schema: pa.Schema) -> list[pa.Field]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.hashing import canonical_json, combined, file_hash, table_hash
@@ -61,7 +62,8 @@ def publish_json(path: Path, value: Any) -> None:
 def publish_table(root: Path, name: str, table: pa.Table) -> Output:
     """A Parquet shard at `root/name`; the same table gives the same bytes, whatever its chunks were."""
     table = table.combine_chunks()
-    rows = max(1, min(ROW_GROUP_ROWS, table.num_rows * ROW_GROUP_BYTES // max(1, table.nbytes)))
+    size = sum(_value_bytes(column) for column in table.columns)
+    rows = max(1, min(ROW_GROUP_ROWS, table.num_rows * ROW_GROUP_BYTES // max(1, size)))
     publish(
         root / name,
         lambda p: pq.write_table(
@@ -69,6 +71,20 @@ def publish_table(root: Path, name: str, table: pa.Table) -> Output:
         ),
     )
     return describe(root, name, table_hash(table), table.num_rows)
+
+
+def _value_bytes(array: Any) -> int:
+    """About how many bytes the values take. Arrow's own `nbytes` differs between equal arrays (offsets, bitmaps)."""
+    t = array.type
+    if pa.types.is_struct(t):
+        return sum(_value_bytes(pc.struct_field(array, i)) for i in range(t.num_fields))
+    if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t):
+        return 4 * len(array) + _value_bytes(pc.list_flatten(array))
+    if pa.types.is_primitive(t):
+        return len(array) * int(t.bit_width) // 8
+    if pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_binary(t) or pa.types.is_large_binary(t):
+        return 4 * len(array) + int(pc.sum(pc.binary_length(array)).as_py() or 0)
+    return 8 * len(array)  # maps and others, which no shard of documents holds
 
 
 def link_table(root: Path, name: str, source: Output) -> Output:

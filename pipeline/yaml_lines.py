@@ -31,6 +31,8 @@ def load(text: str) -> tuple[Any, dict[Place, int]]:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
         raise YamlError(getattr(error, "problem", None) or str(error).splitlines()[0], line) from error
+    except ValueError as error:  # 2024-13-45 looks like a date
+        raise YamlError(f"a value that YAML cannot read ({error}): put it in quotes", 1) from error
 
 
 def _mark(node: yaml.Node, at: Place, lines: dict[Place, int]) -> None:

@@ -144,7 +144,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
 def _gzip(file: IO[bytes]) -> Iterator[bytes]:
     try:
         with gzip.GzipFile(fileobj=file) as stream:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read1(_CHUNK):  # read() would keep back what came before a damage
                 yield chunk
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TruncatedError(str(error)) from error

@@ -42,15 +42,13 @@ class TokenizerError(ValueError):
 class Tokenizer:
     """A byte-level BPE tokenizer.
 
-    merges: int64, shape (n, 2), left and right id of each merge. Raises ValueError for merges that do not build on
-    earlier ids or that make one byte string twice.
+    merges: int64, shape (n, 2), left and right id of each merge; further columns are ignored. Raises ValueError for
+    merges that do not build on earlier ids or that make one byte string twice.
     """
 
     def __init__(self, pattern: Pattern, merges: NDArray[np.int64] | Sequence[Sequence[int]], specials: Sequence[str]):
         self.pattern = pattern
-        self.merges: NDArray[np.int64] = np.ascontiguousarray(
-            np.asarray(merges, np.int64).reshape(len(merges), -1)[:, :2]
-        )
+        self.merges = _merge_pairs(merges)
         self.specials = check_specials(specials)
         self._tokens = _token_bytes(self.merges) + [special.encode() for special in self.specials]
         self.special_tokens = {s: self.first_special + k for k, s in enumerate(self.specials)}
@@ -299,6 +297,13 @@ def _segments(data: bytes, cuts: Sequence[Cut]) -> Segments:
     rows.append((at, len(data), -1))
     starts, stops, specials = np.ascontiguousarray(np.array(rows, np.int64).T)
     return Segments(np.frombuffer(data, np.uint8), starts, stops, np.zeros(len(rows), np.int64), specials)
+
+
+def _merge_pairs(merges: NDArray[np.int64] | Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    table = np.asarray(merges, np.int64) if len(merges) else np.empty((0, 2), np.int64)
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ValueError("merges are pairs of a left and a right id")
+    return np.ascontiguousarray(table[:, :2])
 
 
 def _token_bytes(merges: NDArray[np.int64]) -> list[bytes]:

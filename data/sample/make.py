@@ -20,7 +20,12 @@ from material import HERE, Text, digest, texts
 from planted import Planted
 
 DIGESTS_EN, DIGESTS_ZH = 150, 80
-GBK, GB18030, BOM = "07-zaozhi", "41-zhongbiao", "20-suanpan"  # Chinese texts that are stored in another form
+GBK, GB18030, BIG5, BOM = (
+    "07-zaozhi",
+    "41-zhongbiao",
+    "13-shufa",
+    "20-suanpan",
+)  # Chinese texts that are stored in another form
 BROKEN: Sequence[tuple[bytes, str]] = (
     (b'{"id": "broken-1", "text": "This line was cut in the middle of', "bad_json"),
     (b'["broken-2", "a list is no record"]', "not_object"),
@@ -113,7 +118,7 @@ def write_essays(inputs: Path) -> None:
 
 
 def write_pages(inputs: Path, key: Key) -> None:
-    """Chinese essays as text files: UTF-8, one with a BOM, one in GBK, one in GB18030, and a binary one."""
+    """Chinese essays as text files: UTF-8, one with a BOM, one in GBK, GB18030 and Big5, and a binary one."""
     for page in texts("zh"):
         name = f"{page.id}.txt"
         if page.id == GBK:
@@ -123,6 +128,9 @@ def write_pages(inputs: Path, key: Key) -> None:
             note = "\n\n附记：招牌上的“𠮷”字是“吉”字的另一种写法。"  # its first character takes four bytes
             write(inputs / "pages-zh-gbk" / name, (page.body + note).encode("gb18030"))
             key.documents[name] = {"source": "pages-zh-gbk", **planted.kept(encoding="gb18030")}
+        elif page.id == BIG5:
+            write(inputs / "pages-zh-big5" / name, page.body.encode("big5"))
+            key.documents[name] = {"source": "pages-zh-big5", **planted.kept(encoding="big5hkscs")}
         else:
             bom = page.id == BOM
             write(inputs / "pages-zh" / name, page.body.encode("utf-8-sig" if bom else "utf-8"))

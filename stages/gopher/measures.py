@@ -13,7 +13,6 @@ of lines with no blank one between. A share of nothing is 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -29,13 +28,9 @@ BLOCK_BYTES: Final = 1 << 20
 STOP_WORD_LANGUAGES: Final = frozenset({"en"})
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Integers that the kernels counted, a row for each document, and its language where known."""
-
-    words: Ints  # (documents, kernels.words.COUNTS)
-    repetition: Ints  # (documents, kernels.repetition.COUNTS)
-    langs: list[str | None]
+Counts = dict[str, Ints]
+"""What the kernels counted, an integer for each document: `kernels.words.COLUMNS`, `kernels.repetition.COLUMNS`; and
+`has_stop_words`: 1 where the document's language has a list of stop words, or is not known."""
 
 
 def _share(part: Ints, whole: Ints) -> Floats:
@@ -46,30 +41,22 @@ def _share(part: Ints, whole: Ints) -> Floats:
 
 def characters(c: Counts) -> Ints:
     """Code points of the text."""
-    from kernels import words as w
-
-    return c.words[:, w.CHARACTERS]
+    return c["characters"]
 
 
 def words(c: Counts) -> Ints:
     """Number of words. Rae: "between 50 and 100,000 words"."""
-    from kernels import words as w
-
-    return c.words[:, w.WORDS]
+    return c["words"]
 
 
 def unspaced_ratio(c: Counts) -> Floats:
     """Words of scripts without spaces / words. Above one half, the document takes the profile `unspaced`."""
-    from kernels import words as w
-
-    return _share(c.words[:, w.UNITS], words(c))
+    return _share(c["units"], words(c))
 
 
 def mean_word_length(c: Counts) -> Floats:
     """Characters of words of spaced scripts / number of those words. Rae: "mean word length"; the mean, no median."""
-    from kernels import words as w
-
-    return _share(c.words[:, w.SPACED_CHARACTERS], words(c) - c.words[:, w.UNITS])
+    return _share(c["spaced_characters"], words(c) - c["units"])
 
 
 def symbol_ratio(c: Counts) -> Floats:
@@ -77,23 +64,17 @@ def symbol_ratio(c: Counts) -> Floats:
 
     A run of `#` is one hash; a run of dots that are three or more, or hold an ellipsis character, is one ellipsis.
     """
-    from kernels import words as w
-
-    return _share(np.maximum(c.words[:, w.HASHES], c.words[:, w.ELLIPSES]), words(c))
+    return _share(np.maximum(c["hashes"], c["ellipses"]), words(c))
 
 
 def total_symbol_ratio(c: Counts) -> Floats:
     """(Hashes + ellipses) / words, both as in `symbol_ratio`. CS336: "ratio of symbols to words"."""
-    from kernels import words as w
-
-    return _share(c.words[:, w.HASHES] + c.words[:, w.ELLIPSES], words(c))
+    return _share(c["hashes"] + c["ellipses"], words(c))
 
 
 def alpha_word_ratio(c: Counts) -> Floats:
     """Words with a letter / words. Rae: "80% of words in a document contain at least one alphabetic character"."""
-    from kernels import words as w
-
-    return _share(c.words[:, w.ALPHABETIC], words(c))
+    return _share(c["alphabetic"], words(c))
 
 
 def stop_words(c: Counts) -> pa.Array:
@@ -101,20 +82,12 @@ def stop_words(c: Counts) -> pa.Array:
 
     Letter case and punctuation around the word do not matter. NULL in a document known to be in another language.
     """
-    from kernels import words as w
-
-    known = np.array([lang is None or lang in STOP_WORD_LANGUAGES for lang in c.langs], dtype=np.bool_)
-    found = np.zeros(len(known), np.int64)
-    for k in range(len(w.STOP_WORDS)):
-        found += c.words[:, w.STOP] >> k & 1
-    return pa.array(found, pa.int64(), mask=~known)
+    return pa.array(c["stop_words"], pa.int64(), mask=c["has_stop_words"] == 0)
 
 
 def lines(c: Counts) -> Ints:
     """Number of lines that are not blank."""
-    from kernels import words as w
-
-    return c.words[:, w.LINES]
+    return c["lines"]
 
 
 def bullet_line_ratio(c: Counts) -> Floats:
@@ -122,16 +95,12 @@ def bullet_line_ratio(c: Counts) -> Floats:
 
     A bullet is a bullet character, or `-`, `*` or `+` before white space.
     """
-    from kernels import words as w
-
-    return _share(c.words[:, w.BULLET_LINES], lines(c))
+    return _share(c["bullet_lines"], lines(c))
 
 
 def ellipsis_line_ratio(c: Counts) -> Floats:
     """Lines that end with an ellipsis (as in `symbol_ratio`) / lines. Rae: "30% ending with an ellipsis"."""
-    from kernels import words as w
-
-    return _share(c.words[:, w.ELLIPSIS_LINES], lines(c))
+    return _share(c["ellipsis_lines"], lines(c))
 
 
 def terminal_line_ratio(c: Counts) -> Floats:
@@ -139,16 +108,12 @@ def terminal_line_ratio(c: Counts) -> Floats:
 
     Terminal is what Unicode calls Sentence_Terminal, and the ellipsis; closing quotes and brackets may follow it.
     """
-    from kernels import words as w
-
-    return _share(c.words[:, w.TERMINAL_LINES], lines(c))
+    return _share(c["terminal_lines"], lines(c))
 
 
 def short_line_ratio(c: Counts) -> Floats:
     """Lines of fewer than 30 characters / lines. FineWeb: "fraction of lines shorter than 30 characters"."""
-    from kernels import words as w
-
-    return _share(c.words[:, w.SHORT_LINES], lines(c))
+    return _share(c["short_lines"], lines(c))
 
 
 def sentences(c: Counts) -> Ints:
@@ -157,58 +122,42 @@ def sentences(c: Counts) -> Ints:
     An end is a run of terminal punctuation before white space, the end of the text or a word of an unspaced script
     (closing quotes and brackets aside), and any run that closes with a full-width character.
     """
-    from kernels import words as w
-
-    return c.words[:, w.SENTENCES]
+    return c["sentences"]
 
 
 def curly_brackets(c: Counts) -> Ints:
     """Number of `{`. C4: "removed any pages that contained a curly bracket"."""
-    from kernels import words as w
-
-    return c.words[:, w.BRACES]
+    return c["curly_brackets"]
 
 
 def lorem_ipsum(c: Counts) -> Ints:
     """How often "lorem ipsum" occurs, in either letter case. C4: 'any page where the phrase "lorem ipsum" appeared'."""
-    from kernels import words as w
-
-    return c.words[:, w.LOREM_IPSUM]
+    return c["lorem_ipsum"]
 
 
 def duplicate_line_ratio(c: Counts) -> Floats:
     """Lines that stood before in the document / lines. Rae, table A1: "duplicate line fraction"."""
-    from kernels import repetition as r
-
-    return _share(c.repetition[:, r.DUPLICATE_LINES], lines(c))
+    return _share(c["duplicate_lines"], lines(c))
 
 
 def duplicate_line_character_ratio(c: Counts) -> Floats:
     """Characters of lines that stood before / characters. Rae, table A1: "duplicate line character fraction"."""
-    from kernels import repetition as r
-
-    return _share(c.repetition[:, r.DUPLICATE_LINE_CHARACTERS], characters(c))
+    return _share(c["duplicate_line_characters"], characters(c))
 
 
 def paragraphs(c: Counts) -> Ints:
     """Number of paragraphs."""
-    from kernels import repetition as r
-
-    return c.repetition[:, r.PARAGRAPHS]
+    return c["paragraphs"]
 
 
 def duplicate_paragraph_ratio(c: Counts) -> Floats:
     """Paragraphs that stood before in the document / paragraphs. Rae, table A1: "duplicate paragraph fraction"."""
-    from kernels import repetition as r
-
-    return _share(c.repetition[:, r.DUPLICATE_PARAGRAPHS], paragraphs(c))
+    return _share(c["duplicate_paragraphs"], paragraphs(c))
 
 
 def duplicate_paragraph_character_ratio(c: Counts) -> Floats:
     """Characters of the lines of paragraphs that stood before / characters. Rae, table A1."""
-    from kernels import repetition as r
-
-    return _share(c.repetition[:, r.DUPLICATE_PARAGRAPH_CHARACTERS], characters(c))
+    return _share(c["duplicate_paragraph_characters"], characters(c))
 
 
 def top_ngram_ratio(n: int) -> Callable[[Counts], Floats]:
@@ -217,9 +166,7 @@ def top_ngram_ratio(n: int) -> Callable[[Counts], Floats]:
 
         An n-gram that occurs once is no repetition; of equally frequent ones the one that covers most is taken.
         """
-        from kernels import repetition as r
-
-        return _share(c.repetition[:, r.TOP + n], c.repetition[:, r.WORD_CHARACTERS])
+        return _share(c[f"top_{n}grams"], c["word_characters"])
 
     return ratio
 
@@ -231,9 +178,7 @@ def duplicate_ngram_ratio(n: int) -> Callable[[Counts], Floats]:
         "the fraction of characters contained within all duplicate n-grams, taking care not to count characters that
         occur in overlapping n-grams more than once". All occurrences count, the first as well.
         """
-        from kernels import repetition as r
-
-        return _share(c.repetition[:, r.DUPLICATE + n], c.repetition[:, r.WORD_CHARACTERS])
+        return _share(c[f"duplicate_{n}grams"], c["word_characters"])
 
     return ratio
 
@@ -244,9 +189,7 @@ def top3_ngrams_ratio(n: int) -> Callable[[Counts], Floats]:
 
         An n-gram that occurs once does not count among the three.
         """
-        from kernels import repetition as r
-
-        return _share(c.repetition[:, r.TOP3 + n], np.maximum(words(c) - n + 1, 0))
+        return _share(c[f"top3_{n}grams"], np.maximum(words(c) - n + 1, 0))
 
     return ratio
 
@@ -279,16 +222,15 @@ SCHEMA: Final = pa.schema(
 
 def measure_texts(texts: pa.ChunkedArray, langs: list[str | None]) -> pa.Table:
     """All measures (SCHEMA) of texts (large_string, no NULL), a row for each; `langs` holds their languages."""
-    from kernels import repetition as r
+    from kernels import repetition as r  # numba is loaded only where something is measured
     from kernels import words as w
 
-    counted_words, counted_repetition = [], []
+    blocks = [np.zeros((0, len(w.COLUMNS) + len(r.COLUMNS)), np.int64)]
     for offsets, data in _blocks(texts):
         scan = w.Scan(offsets, data)
-        counted_words.append(scan.counts)
-        counted_repetition.append(r.count_repetition(scan))
-    none = np.zeros((0, w.COUNTS), np.int64), np.zeros((0, r.COUNTS), np.int64)
-    counts = Counts(np.concatenate([none[0], *counted_words]), np.concatenate([none[1], *counted_repetition]), langs)
+        blocks.append(np.hstack([scan.counts, r.count_repetition(scan)]))
+    counts: Counts = dict(zip((*w.COLUMNS, *r.COLUMNS), np.concatenate(blocks).T, strict=True))
+    counts["has_stop_words"] = np.array([lang is None or lang in STOP_WORD_LANGUAGES for lang in langs], np.int64)
     columns = [pa.array(MEASURES[f.name](counts), f.type) for f in SCHEMA]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 

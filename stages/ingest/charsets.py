@@ -50,7 +50,7 @@ DETECTABLE: Final = (
 """Codecs a detector may answer: those that text on the web is written in. More candidates only add wrong answers."""
 
 WESTERN: Final = "cp1252"
-LATIN: Final = frozenset({"cp1250", "cp1252", "cp1254", "cp1257", "cp1258"})
+LATIN: Final = ("cp1250", "cp1252", "cp1254", "cp1257", "cp1258")
 SUPERSETS: Final = {"big5": "big5hkscs"}
 WIDE: Final = frozenset({"utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"})
 """Codecs whose line ends are more than one byte."""

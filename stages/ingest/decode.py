@@ -27,11 +27,13 @@ _BOMS: Final = (  # the longer mark first: UTF-32-LE begins like UTF-16-LE
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 SAMPLE_BYTES: Final = 1 << 16
-"""How much of the beginning decides whether bytes are UTF-16."""
+"""How much of the beginning shows the pattern of bytes: UTF-16, or single accents among ASCII."""
 
 _CONTROLS: Final = bytes([*range(0x09), 0x0B, *range(0x0E, 0x20), 0x7F])  # C0 and DEL without \t \n \f \r
 _ISO2022_JP: Final = re.compile(rb"\x1b(?:\$[@B]|\$\([@BDQO]|\(I)")
 _ISO2022_KR: Final = b"\x1b$)C"
+_HIGH: Final = re.compile(rb"[\x80-\xff]")
+_ALONE: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -92,9 +94,13 @@ def _legacy(raw: bytes, declared: Sequence[str], share: float) -> Decoded | None
         if (found := _bounded(raw, codec, "declared", share)) is not None:
             return found
     damaged = _bounded(raw, "utf-8", "replacement", share)
-    if damaged is not None and sum(c > "\x7f" for c in damaged.text) > 2 * damaged.replacements:
+    if damaged is not None and _non_ascii(damaged.text) > 2 * damaged.replacements:
         return damaged  # more good UTF-8 sequences than bad ones: no other charset looks like that
     return _detected(raw) or damaged
+
+
+def _non_ascii(text: str) -> int:
+    return len(text) - len(text.encode("ascii", "ignore"))
 
 
 def signature(raw: bytes) -> tuple[str, str, int] | None:
@@ -168,8 +174,11 @@ def _strict(raw: bytes, codec: str, by: str) -> Decoded | None:
 
 def _bounded(raw: bytes, codec: str, by: str, share: float) -> Decoded | None:
     """Text with U+FFFD at undecodable places, if these are at most `share` of its characters."""
-    _errors.count = 0
-    text = raw.decode(codec, _COUNTING)
+    _errors.count, _errors.limit = 0, share * len(raw)  # a text has no more characters than bytes
+    try:
+        text = raw.decode(codec, _COUNTING)
+    except UnicodeDecodeError:
+        return None
     replacements: int = _errors.count
     return Decoded(text, codec, by, replacements) if replacements <= share * len(text) else None
 
@@ -179,9 +188,9 @@ _COUNTING: Final = "curate.count-and-replace"
 
 
 def _count_and_replace(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
     _errors.count += 1
+    if not isinstance(error, UnicodeDecodeError) or _errors.count > _errors.limit:
+        raise error
     return "\ufffd", error.end
 
 
@@ -192,7 +201,10 @@ def _detected(raw: bytes) -> Decoded | None:
     """What charset-normalizer finds among the charsets of the web, where it decodes every byte."""
     from charset_normalizer import from_bytes  # slow to import, and most corpora never need it
 
-    matches = from_bytes(raw, cp_isolation=list(DETECTABLE))
+    sample = raw[:SAMPLE_BYTES]
+    high, alone = len(_HIGH.findall(sample)), len(_ALONE.findall(sample))
+    candidates = LATIN if alone > 0.7 * high else DETECTABLE  # accents stand among ASCII letters, other scripts do not
+    matches = from_bytes(raw, cp_isolation=list(candidates), threshold=0.4)  # 0.2 refuses Chinese among code
     best = matches.best()
     if best is None:
         return None

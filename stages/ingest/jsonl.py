@@ -95,7 +95,7 @@ class _Parser:
     def into(self, rows: Rows, line: bytes, record: str) -> None:
         """Accepts the record of `line`; RejectedError where it cannot be used."""
         source, line = self._source, line.removeprefix(_BOM)
-        parsed = self._fast(line) or self._exact(line)
+        parsed = self._parsed(line)
         value = parsed.value
         text = _text(value, source.text_field)
         # JSON can hold a control character only in these spellings
@@ -103,19 +103,20 @@ class _Parser:
             check_text(text, self._params.max_control_share)
         del value[source.text_field]
         fields, decoded = take_fields(value, source), replace(parsed.decoded, text=text)
-        rows.accept(identity(source.name, fields.own_id, line), record, decoded, fields, parsed.surrogates)
+        rows.accept(identity(source.name, fields.own_id, line), record, decoded, fields, len(line), parsed.surrogates)
 
-    def _fast(self, line: bytes) -> _Parsed | None:
-        """The record where orjson reads it exactly, else None."""
+    def _parsed(self, line: bytes) -> _Parsed:
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
-            return None
-        return _Parsed(_object(value), self._encoding) if _is_plain(value, 0) else None
+            return self._exact(*self._decoded(line))
+        if _is_plain(value, 0):
+            return _Parsed(_object(value), self._encoding)
+        return self._exact(line.decode(), self._encoding)
 
-    def _exact(self, line: bytes) -> _Parsed:
+    @staticmethod
+    def _exact(text: str, decoded: Decoded) -> _Parsed:
         """The record with the standard library's reader, which accepts lone surrogates and lets numbers be kept."""
-        text, decoded = self._decoded(line)
         try:
             value = _EXACT.decode(text)
             cleaner = _Cleaner()

@@ -20,8 +20,8 @@ from stages.ingest.fields import take_fields, text_null
 from stages.ingest.params import IngestParams
 from stages.ingest.rows import Rows
 
-_DAMAGE: Final = (OSError, pa.ArrowException, MemoryError, OverflowError)
-"""What pyarrow raises on damaged files; MemoryError and OverflowError come from sizes that a damaged page claims."""
+_DAMAGE: Final = (OSError, pa.ArrowException, MemoryError, OverflowError, UnicodeDecodeError)
+"""What pyarrow raises on damaged files: sizes that a damaged page claims, names that are not UTF-8."""
 
 
 def read_parquet(location: str, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
@@ -90,7 +90,7 @@ def _accept(
     )
     row = canonical_json({**values, source.text_field: decoded.text})
     fields = take_fields(values, source)
-    rows.accept(identity(source.name, fields.own_id, row.encode()), record, decoded, fields)
+    rows.accept(identity(source.name, fields.own_id, row.encode()), record, decoded, fields, len(raw))
 
 
 def _records(found: Iterator[pa.RecordBatch], text_field: str) -> Iterator[tuple[bytes | None, dict[str, Any]]]:

@@ -29,10 +29,15 @@ class Rows:
         self._bytes = 0
         self.blank = 0
 
-    def accept(self, identity: str, record: str, decoded: Decoded, fields: Fields, surrogates: int = 0) -> None:
-        """One document, its text without NULs. `surrogates`: how many were replaced in all its fields."""
+    def accept(
+        self, identity: str, record: str, decoded: Decoded, fields: Fields, size: int, surrogates: int = 0
+    ) -> None:
+        """One document, its text without NULs.
+
+        `size`: bytes of the raw record. `surrogates`: how many were replaced in all its fields.
+        """
         text, nuls = remove_nuls(decoded.text)
-        self._bytes += len(text) + len(fields.metadata)
+        self._bytes += size
         self._accepted.append(
             (
                 *(identity, self._source, fields.license, fields.url, fields.title, text, fields.metadata, ()),

@@ -28,7 +28,7 @@ def read_text(location: str, label: str, source: Source, params: IngestParams) -
             max_control_share=params.max_control_share,
         )
         fields = Fields(own_id=label, license=source.license, url=None, title=None, metadata="{}", nuls=0)
-        rows.accept(identity(source.name, label, raw), label, decoded, fields)
+        rows.accept(identity(source.name, label, raw), label, decoded, fields, len(raw))
     except (RejectedError, streams.StreamError) as error:
         rows.reject(label, error.reason, error.detail)
     yield rows.take()

@@ -47,7 +47,7 @@ class Counts:
 
 
 def count(stream: Words, vocabulary: int, order: int) -> Counts:
-    """Count a text given as one array of ids: each line is BEGIN, its words, END. `vocabulary` includes the specials."""
+    """Count a text of ids: each line is BEGIN, its words, END. `vocabulary`: number of ids, specials included."""
     if not 2 <= order <= 6:
         raise ValueError(f"order must be from 2 to 6, got {order}")
     places, columns = _sorted_columns(stream, vocabulary, order)
@@ -62,7 +62,9 @@ def count(stream: Words, vocabulary: int, order: int) -> Counts:
     for n in range(2, order + 1):
         starts = np.flatnonzero((depth < n) & (columns[n - 1] >= 0))
         raw = _run_lengths(np.flatnonzero(depth < n), starts, len(places))
-        adjusted = raw if n == order else np.where(columns[n - 1][starts] == BEGIN, raw, _distinct_before(starts, depth, n))
+        adjusted = raw
+        if n < order:
+            adjusted = np.where(columns[n - 1][starts] == BEGIN, raw, _distinct_before(starts, depth, n))
         before = places[starts] - 1
         context = stream[before].astype(np.int64) if n == 2 else below[row_of[before]]
         words = np.stack([columns[k][starts] for k in range(n - 1, -1, -1)], axis=1)

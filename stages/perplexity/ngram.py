@@ -1,6 +1,6 @@
 """Interpolated modified Kneser-Ney smoothing, with the choices of KenLM's `lmplz`.
 
-Chen & Goodman, "An Empirical Study of Smoothing Techniques for Language Modeling" (1998), section 4.1.6 and equation 26;
+Chen & Goodman, "An Empirical Study of Smoothing Techniques for Language Modeling" (1998), section 4.1.6, equation 26;
 Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013). With a(x) the adjusted count of an
 n-gram x = v w, v its context, D the discount of its order and a's size class (1, 2, 3 and more), u its suffix:
 
@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.perplexity.counts import BEGIN, Counts, Integers, Order, Words, count
+from stages.perplexity.counts import BEGIN, Integers, Order, Words, count
 
 FALLBACK: Final = (0.5, 1.0, 1.5)
 Reals = NDArray[np.float64]
@@ -57,7 +57,7 @@ def estimate(stream: Words, vocabulary: int, order: int, prune: Sequence[int] = 
     """A model of order `order` from a text of ids (see `counts.count`).
 
     prune: for each order, n-grams that occur this often or less are left out; the last value holds for all orders
-    behind it; the first must be 0 (no word is pruned), and values never fall. Raises ValueError otherwise.
+    behind it, values behind the highest order for none; the first must be 0 (no word is pruned), and values never fall. Raises ValueError otherwise.
     """
     limits = prune_limits(prune, order)
     counts = count(stream, vocabulary, order)
@@ -85,10 +85,8 @@ def estimate(stream: Words, vocabulary: int, order: int, prune: Sequence[int] = 
 
 def prune_limits(prune: Sequence[int], order: int) -> list[int]:
     """One threshold for each order. Raises ValueError for a list that cannot be meant."""
-    limits = [*prune, *[prune[-1] if prune else 0] * (order - len(prune))]
-    if len(limits) > order:
-        raise ValueError(f"prune has {len(limits)} values for a model of order {order}")
-    if limits[0] != 0 or any(a > b for a, b in zip(limits, limits[1:], strict=False)):
+    limits = [*prune, *[prune[-1] if prune else 0] * (order - len(prune))][:order]
+    if limits[0] != 0 or limits != sorted(limits):
         raise ValueError(f"prune must begin with 0 and never fall, as [0, 0, 1] does, got {list(prune)}")
     return limits
 

@@ -1,7 +1,8 @@
 """Exact postal addresses: US street lines and post-office boxes, Chinese 省市区路号室.
 
 A US line is a house number, capitalised names, and a street word; unit, city, state and ZIP join it where they follow.
-Street words that are ordinary words too ("Court", "Drive") need a line end, a punctuation mark or a unit behind them.
+Street words that are ordinary words too ("Court", "Drive"), or in lower case, need more: a line end, a punctuation mark
+or a unit behind them, a direction in the name, a house number of five digits, or "at" before it.
 A Chinese address needs a street with a house number, or a building with a room; what stands before is taken from the
 first division name on.
 """
@@ -34,9 +35,10 @@ _DIRECTION = r"(?:N|S|E|W|NE|NW|SE|SW|North|South|East|West)\b\.?"
 _NAME = r"(?:[A-Z][\w'’-]{0,24}|[1-9][0-9]{0,2}(?:st|nd|rd|th|ST|ND|RD|TH))\.?"
 _UNIT = r"(?:(?i:apartment|apt|suite|ste|unit|room|rm|floor|fl|building|bldg)\b\.?[ ]?|\#[ ]?)[A-Za-z0-9-]{1,6}\b"
 _US = re.compile(
-    rf"""[1-9](?<![\w.,$€£\#/:-].)[0-9]{{0,5}}(?:-[0-9]{{1,4}})?[A-Z]?[ ]+(?![AP]\.?M\b)(?:{_DIRECTION}[ ]+)?
+    rf"""[1-9](?<![\w.,$€£”’\#/:-].)[0-9]{{0,5}}(?:-[0-9]{{1,4}})?[A-Z]?[ ]+(?![AP]\.?M\b)
+    (?P<direction>{_DIRECTION}[ ]+)?
     (?:{_NAME}[ ]+){{1,4}}?
-    (?:(?i:{_PLAIN})\b\.?|(?P<ambiguous>(?i:{_AMBIGUOUS}))\b\.?)
+    (?:(?P<plain>(?i:{_PLAIN}))\b\.?|(?P<ambiguous>(?i:{_AMBIGUOUS}))\b\.?)
     (?:[ ]{_DIRECTION}(?![\w]))?
     (?P<unit>(?:,?\s{{1,4}}|[ ]*,[ ]*){_UNIT})?
     (?P<city>(?:,\s{{0,4}}|\s{{1,4}})(?:[A-Z][A-Za-z.'’-]{{1,24}}[ ]?){{1,3}},?\s{{1,4}}(?:{_STATES})\b\.?
@@ -70,8 +72,9 @@ def _is_us(text: str, match: re.Match[str]) -> bool:
         and _SINCE.search(text, max(0, match.start() - 12), match.start())
     ):
         return False  # "in 1990 Wall Street"
-    if match["ambiguous"] and not match["unit"]:
-        return _END.match(text, match.end()) is not None and not _NOT_STREETS.search(match[0])
+    if (match["ambiguous"] or match["plain"].islower()) and not match["unit"]:
+        placed = match["direction"] or len(number) >= 5 or text.endswith("at ", 0, match.start())
+        return bool(placed or _END.match(text, match.end())) and not _NOT_STREETS.search(match[0])
     return True
 
 
@@ -91,7 +94,7 @@ _PROVINCE = re.compile(rf"(?:{_PROVINCES})(?:省|市|自治区|自治區|壮族�
 _DIVISION = re.compile(r"[\u4e00-\u9fff]{1,12}?(?:自治州|地区|地區|[市区區县縣旗州盟镇鎮乡鄉])")
 # Words that end before a name begins: what follows the last of them is the name.
 _LEAD = re.compile(
-    r".*(?:地址|住址|现址|現址|[位坐][于於]|落于|住在|家住|居住|寄到|寄至|寄往|送到|送至|来到|來到|前往|[迁遷][往到至]|搬到|政府[驻駐]|现住|現住|公司)[为為是在]?"
+    r".*(?:地址|住址|现址|現址|[位坐][于於]|落于|住在|家住|居住|寄到|寄至|寄往|送到|送至|来到|來到|前往|[迁遷][往到至]|搬到|政府[驻駐]|现住|現住|公司)[为為是在了]?"
 )
 _PARTICLE = re.compile(r".*[在到]|.+[至往是有自]")
 

@@ -10,19 +10,23 @@ replaced or counted entity and each broken look-alike, never the removed text. V
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
 
 from pipeline.documents import DOCUMENTS, EDITS
 from pipeline.rules import Failure, verdicts
-from pipeline.stage import Edited, Editor, Params
+from pipeline.stage import Edited, Editor, Params, StageUse
 from stages.pii.fields import scrub_json, scrub_plain
-from stages.pii.params import ENTITIES, PIIParams, action
+from stages.pii.params import ENTITIES, PIIParams, action, placeholders
 from stages.pii.scrub import LITERAL, Edit, scrub
+
+if TYPE_CHECKING:
+    from pipeline.sources import Source
 
 _REWRITTEN: Final = ("url", "title", "text", "metadata", "placeholders")
 
@@ -56,6 +60,19 @@ class PII(Editor):
     name: ClassVar[str] = "pii"
     Params: ClassVar[type[Params]] = PIIParams
     libraries: ClassVar[tuple[str, ...]] = ("presidio-analyzer", "phonenumbers", "tldextract", "regex")
+
+    @staticmethod
+    def declares(params: Any) -> list[str]:
+        """The placeholders, in the order of ENTITIES."""
+        return placeholders(params)
+
+    @classmethod
+    def link(cls, params: PIIParams, uses: Sequence[StageUse], sources: Sequence[Source]) -> PIIParams:
+        """Take over the tokenizer's own special tokens, whose look-alikes in the text are broken."""
+        declared = [t for use in uses if use.stage.name == "tokenizer" for t in use.params.special_tokens]
+        return PIIParams.model_validate(
+            params.model_dump() | {"special_tokens": tuple(dict.fromkeys([*params.special_tokens, *declared]))}
+        )
 
     @staticmethod
     def edit(documents: pa.Table, state: pa.Table | None, params: PIIParams, artefact: Path | None) -> Edited:

@@ -24,7 +24,9 @@ def scrub_plain(value: str, params: PIIParams) -> tuple[str, list[Edit]]:
 
 
 def scrub_json(value: str, params: PIIParams) -> tuple[str, list[Edit]]:
-    """JSON text whose strings (keys too) are scrubbed as plain text; every other byte stays as it is.
+    """JSON text whose strings (keys too) are scrubbed as plain text; every other character stays as it is.
+
+    Numbers are left alone, whatever they stand for. Two keys may become one and the same; both stay in the JSON text.
 
     Edits speak of the JSON text itself: an escaped character counts as long as it is written.
     """

@@ -71,7 +71,7 @@ _ISSUERS: Final[tuple[tuple[int, int, frozenset[int]], ...]] = (
     (644, 649, _LONG),  # Discover
     (65, 65, _LONG),  # Discover
     (62, 62, _LONG),  # UnionPay
-    (35, 35, _LONG),  # JCB: 3528 to 3589, and generators of test numbers use all of 35
+    (35, 35, frozenset({16})),  # JCB: 3528 to 3589, and generators of test numbers use all of 35
     (1800, 1800, frozenset({15})),  # JCB
     (2131, 2131, frozenset({15})),  # JCB
     (50, 50, frozenset(range(12, 20))),  # Maestro

@@ -11,12 +11,13 @@ from typing import Final, Literal
 from stages.pii.spans import Span, words_before
 
 _V4 = re.compile(
-    r"[0-9](?<![0-9A-Za-z_.].)[0-9]{0,2}\.(?:[0-9]{1,3}\.){2}[0-9]{1,3}(?![0-9A-Za-z_])(?!\.[0-9])(?:/(?:3[0-2]|[12]?[0-9])(?![0-9]))?"
+    r"[0-9](?<![0-9A-Za-z_.].)[0-9]{0,2}\.(?:[0-9]{1,3}\.){2}[0-9]{1,3}(?![0-9A-Za-z_])(?!\.[0-9*])(?:/(?:3[0-2]|[12]?[0-9])(?![0-9]))?"
 )
 _V6 = re.compile(
     r"(?<![0-9A-Za-z_.:])(?:[0-9A-Fa-f]{0,4}:){2,8}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{1,4})?"
     r"(?![0-9A-Za-z_:])"
 )
+_EUI_64 = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}")  # a hardware address of eight bytes
 _COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:")  # what every IPv6 address holds
 _VERSION_WORDS: Final = frozenset(
     {"v", "ver", "version", "versions", "release", "released", "releases", "rev", "revision", "build", "firmware"}
@@ -35,7 +36,7 @@ _SUFFIX = re.compile(
     r"-(?:[0-9]+[a-z]|[a-z])|\.(?:tar|t?gz|bz2|xz|zip|7z|exe|msi|dmg|deb|rpm|jar|whl|dll|so|pkg|apk|html?|txt|md|log)\b"
     r"|[ \t]+\((?:19|20)[0-9]{2}-"
 )
-_TITLE = re.compile(r"\.?[ \t]+[A-Z\u4e00-\u9fff]")
+_TITLE = re.compile(r"\.[ \t]+\w|[ \t]+[A-Z\u4e00-\u9fff]")
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 
 
@@ -80,6 +81,8 @@ def _is_v6(value: str, scope: str) -> bool:
     if address.ipv4_mapped is not None:
         return _is_v4(str(address.ipv4_mapped), scope)
     host = not value.endswith("::")  # else a network's prefix
+    if _EUI_64.fullmatch(value):
+        return False
     if scope == "public":
         # `::` is an operator in many languages: a short form must lie in the allocated range.
         return address.is_global and ((host and address in _GLOBAL_UNICAST) or "::" not in value)
@@ -98,5 +101,5 @@ def _is_version(text: str, start: int, end: int, quad: str) -> bool:
     if len(quad) == 7 and len(set(quad)) > 2 and _HOST_WORDS.isdisjoint(words_before(text, start)):
         return True  # four single digits that are not all equal
     # "1.2.3.4 Title" at the start of a line is a numbered heading.
-    small = all(int(part) <= 30 for part in quad.split("."))
+    small = all(int(part) <= 60 for part in quad.split("."))
     return small and not line.strip() and _TITLE.match(text, end) is not None

@@ -36,8 +36,8 @@ _PLACEHOLDER = re.compile(r"<\|[A-Za-z0-9_-]+\|>")
 class PIIParams(Params):
     """Settings of the PII editor.
 
-    `entities` is stored in declared order, whatever order it is given in. `special_tokens` are the tokenizer's own
-    declared specials (without the placeholders): text that looks like one of them is neutralised.
+    `entities` and `special_tokens` are stored in one order, whatever order they are given in. `special_tokens` are the
+    tokenizer's own declared specials (without the placeholders): text that looks like one of them is neutralised.
     """
 
     entities: tuple[str, ...] = Field(default=tuple(ENTITIES), description="what to look for")
@@ -81,7 +81,7 @@ class PIIParams(Params):
                     f"special token {token!r} cannot be told from ordinary text: it needs at least two characters"
                     " and no U+2060"
                 )
-        return tokens
+        return tuple(sorted(set(tokens)))
 
     @model_validator(mode="after")
     def _coherent(self) -> PIIParams:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from stages.pii import presidio
-from stages.pii.spans import Span, has_context, in_guid
+from stages.pii.spans import Span, has_context, in_guid, words_before
 
 _WORDS: Final = frozenset(
     {"phone", "phones", "telephone", "tel", "cell", "cellphone", "mobile", "mob", "call", "calls", "called", "dial"}
@@ -41,6 +41,10 @@ _DATE = re.compile(
     r"(?:19|20)[0-9]{2}[-/.][0-9]{1,2}[-/.][0-9]{1,2}\b|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:19|20)[0-9]{2}\b"
 )
 _SIZES: Final = frozenset({str(2**34), str(2**34 - 1)})  # 16 GiB in bytes looks like a mobile number
+_FIGURE_WORDS: Final = frozenset(
+    {"timestamp", "time", "runtime", "vruntime", "size", "total", "bytes", "offset", "count", "sum"}
+)
+_DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 _THREE = re.compile(r"[0-9]{3}")
 _GROUPS = re.compile(r"\(?[0-9]{3}\)?[-. ]?[0-9]{3}[-.][0-9]{4}")
 _CN_BEGINS = re.compile(r"\+|\(?0|1[3-9]|[48]00|86")
@@ -60,7 +64,8 @@ def find(text: str, regions: tuple[str, ...]) -> Iterator[Span]:
 
 def _mobiles(text: str) -> Iterator[Span]:
     for match in _MOBILE.finditer(text):
-        if _is_cn_mobile(match[0]) and not in_guid(text, *match.span()):
+        figure = match[0] in _SIZES or not _FIGURE_WORDS.isdisjoint(words_before(text, match.start(), 1))
+        if not figure and _is_cn_mobile(match[0]) and not in_guid(text, *match.span()):
             yield Span(match.start(), match.end(), "phone", "phone_cn_mobile", 0.75)
 
 
@@ -74,8 +79,6 @@ def _shapes(region: str) -> re.Pattern[str]:
 def _is_cn_mobile(value: str) -> bool:
     import phonenumbers
 
-    if value in _SIZES:
-        return False
     number = phonenumbers.parse(value, "CN")
     return bool(phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.MOBILE)
 
@@ -96,8 +99,8 @@ def _in_candidate(text: str, left: int, value: str, regions: tuple[str, ...]) ->
 
 
 def _grouped(number: str, region: str) -> bool:
-    """Three digits somewhere in a row, no date, and in China a beginning that subscribers' numbers have."""
-    if _DATE.match(number) or not _THREE.search(number):
+    """Three digits somewhere in a row, no date or decimal, and in China a beginning that subscribers' numbers have."""
+    if _DATE.match(number) or _DECIMAL.fullmatch(number) or not _THREE.search(number):
         return False
     return region != "CN" or _CN_BEGINS.match(number) is not None or _GROUPS.fullmatch(number) is not None
 

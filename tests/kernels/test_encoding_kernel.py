@@ -1,4 +1,5 @@
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 from kernels import encoding
 from tokenizer import reference
 
-MERGES = [(left, right) for left, right, _ in reference.train({b"aabaabab": 3, b"aaaa": 2, b"bcbc": 2, b"abcabc": 5}, 20)]
+MERGES = [
+    (left, right) for left, right, _ in reference.train({b"aabaabab": 3, b"aaaa": 2, b"bcbc": 2, b"abcabc": 5}, 20)
+]
 
 
 def slow(piece: bytes, merges: list[tuple[int, int]]) -> list[int]:
@@ -26,7 +29,7 @@ def fast(pieces: list[bytes], merges: list[tuple[int, int]]) -> list[list[int]]:
     before = np.arange(len(pieces) + 1)
     slots = encoding.table_of(np.array(merges, np.int64).reshape(-1, 2))
     ids, offsets = encoding.encode(data, starts, ends, before, np.full(len(pieces), -1), slots)
-    return [ids[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [ids[a:b].tolist() for a, b in pairwise(offsets)]
 
 
 @settings(max_examples=300, deadline=None)

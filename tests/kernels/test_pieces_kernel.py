@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -6,7 +7,9 @@ from hypothesis import strategies as st
 
 from kernels import pieces
 
-words = st.binary(min_size=1, max_size=12) | st.sampled_from([b"a", b"aaaaaaa", b"aaaaaaaa", b"\x00", b"\x00" * 7, b"x" * 40])
+words = st.binary(min_size=1, max_size=12) | st.sampled_from(
+    [b"a", b"aaaaaaa", b"aaaaaaaa", b"\x00", b"\x00" * 7, b"x" * 40]
+)
 
 
 def count(documents: list[list[bytes]], state=None):
@@ -22,7 +25,7 @@ def count(documents: list[list[bytes]], state=None):
 
 def listed(state) -> dict[bytes, tuple[int, int]]:
     store, offsets, counts, documents = pieces.listing(state[0], state[1], state[3])
-    parts = [store[a:b].tobytes() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    parts = [store[a:b].tobytes() for a, b in pairwise(offsets)]
     assert len(set(parts)) == len(parts) == state[2]
     return dict(zip(parts, zip(counts.tolist(), documents.tolist(), strict=True), strict=True))
 

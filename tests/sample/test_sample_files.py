@@ -78,11 +78,11 @@ def natural() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for source in ("essays-en", "digests-en", "digests-zh"):
         found |= {r["id"]: shingles(r["text"]) for r in records(source)}
-    for folder in ("guides", "code", "pages-zh", "pages-zh-gbk"):
+    encodings = {"pages-zh-gbk": "gb18030", "pages-zh-big5": "big5"}
+    for folder in ("guides", "code", "pages-zh", *encodings):
         for file in sorted((INPUTS / folder).iterdir()):
             if file.name != "99-binary.txt":
-                encoding = "gb18030" if folder.endswith("gbk") else "utf-8-sig"
-                found[file.name] = shingles(file.read_text(encoding=encoding))
+                found[file.name] = shingles(file.read_text(encoding=encodings.get(folder, "utf-8-sig")))
     return found
 
 

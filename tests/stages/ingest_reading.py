@@ -36,9 +36,9 @@ class Result:
 
 def read(path: Path | str, params: dict[str, Any] | None = None, label: str | None = None, **source: Any) -> Result:
     """Everything of one file; checks on the way that every batch has the declared schemas and known reasons."""
-    declared = Source(**({"name": "web", "path": "unused"} | source))
+    declared = Source.model_validate({"name": "web", "path": "unused"} | source)
     name = label or str(path).rsplit("/", 1)[-1]
-    batches = list(Ingest.read(str(path), name, declared, Ingest.Params(**(params or {}))))
+    batches = list(Ingest.read(str(path), name, declared, Ingest.Params.model_validate(params or {})))
     for batch in batches:
         assert batch.documents.schema == DOCUMENTS
         assert batch.quarantine.schema == QUARANTINE

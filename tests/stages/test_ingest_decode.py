@@ -105,6 +105,18 @@ def test_enc_08_what_control_characters_dominate_is_binary() -> None:
         decode(numbers)
 
 
+def test_single_accents_and_quotes_among_ascii_are_never_taken_for_chinese() -> None:
+    text = "They didn’t stop at the café — the ferry’s crew wouldn’t wait.\n" * 3
+    found = decode(text.encode("cp1252"))
+    assert (found.text, found.codec) == (text, "cp1252")
+
+
+def test_chinese_comments_among_code_are_detected() -> None:
+    text = "for (int i = 0; i < n; ++i) {  // 遍历所有渡船\n    a[i] = b[i] + 1;  // 加一\n}\n" * 4
+    found = decode(text.encode("gbk"))
+    assert (found.text, found.codec) == (text, "gb18030")
+
+
 def test_the_first_declared_charset_that_fits_wins() -> None:
     raw = SIMPLIFIED.encode("gbk")
     assert decode(raw, ["bogus", "gbk", "windows-1251"]).codec == "gb18030"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -346,3 +348,20 @@ def test_any_json_object_keeps_its_values(
                     kept[name] = value[name]
             assert kept == value
             assert list(kept) != [] or value == {}
+
+
+DATA = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared test data is not here (CURATE_TEST_DATA)")
+@pytest.mark.parametrize("name", ["web/c4-1000.jsonl.zst", "pii/presidio-research.jsonl.zst"])
+def test_real_files_are_read_without_loss(name: str) -> None:
+    result = read(DATA / name, license_field="license", id_field="id")
+    with (DATA / name).open("rb") as file:
+        reader = zstandard.ZstdDecompressor().stream_reader(file)
+        expected = [json.loads(line) for line in io.TextIOWrapper(reader, "utf-8", newline="\n")]
+    assert result.quarantine == [] and result.blank == 0
+    for row, record in zip(result.documents, expected, strict=True):
+        shown = {name: row[name] for name in ("url", "title") if row[name] is not None}
+        assert {"text": row["text"], **shown, **json.loads(row["metadata"])} == record
+        assert row["license"] == record.get("license")

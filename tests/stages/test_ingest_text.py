@@ -121,13 +121,16 @@ def test_any_fsspec_url_is_read_like_a_path() -> None:
     ],
 )
 def test_the_file_s_name_chooses_the_reader_unless_the_source_does(location: str, form: str) -> None:
-    assert format_of(location, Source(name="s", path="p")) == form
-    assert format_of(location, Source(name="s", path="p", format="text")) == "text"
+    assert format_of(location, Source.model_validate({"name": "s", "path": "p"})) == form
+    assert format_of(location, Source.model_validate({"name": "s", "path": "p", "format": "text"})) == "text"
 
 
 def test_an_encoding_that_is_no_charset_is_refused_before_any_work() -> None:
-    good, bad = Source(name="a", path="p", encoding="GBK"), Source(name="b", path="p", encoding="utf-9")
-    params = Ingest.Params()
+    good, bad = (
+        Source.model_validate({"name": name, "path": "p", "encoding": encoding})
+        for name, encoding in (("a", "GBK"), ("b", "utf-9"))
+    )
+    params = Ingest.Params.model_validate({})
     assert Ingest.link(params, [], [good]) is params
     with pytest.raises(ValueError, match="source 'b': encoding 'utf-9' is no charset; write a label such as gb18030"):
         Ingest.link(params, [], [good, bad])

@@ -24,6 +24,7 @@ def test_an_entity_that_is_never_replaced_declares_no_placeholder() -> None:
 
 def test_the_order_of_entities_does_not_change_the_settings() -> None:
     assert PIIParams(entities=("ip", "email")) == PIIParams(entities=("email", "ip"))
+    assert PIIParams(special_tokens=("<b>", "<a>")) == PIIParams(special_tokens=("<a>", "<b>"))
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from pathlib import Path
+import datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stages.pii import PIIParams, find
 from stages.pii.spans import Span, disjoint
 
 DEFAULT = PIIParams()
-ROOT = Path(__file__).parents[2]
 
 
 def found(text: str, params: PIIParams = DEFAULT) -> list[tuple[str, str]]:
@@ -70,6 +68,23 @@ def test_boundaries_work_beside_han_characters(text: str, expected: tuple[str, s
 )
 def test_a_resident_id_needs_a_province_a_date_and_its_check_character(text: str, expected: list[str]) -> None:
     assert kinds(text) == expected
+
+
+WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)  # as GB 11643 prints them
+
+
+@given(
+    st.sampled_from(["110101", "440305", "650102", "810000"]),
+    st.dates(datetime.date(1900, 1, 1), datetime.date(2030, 12, 31)),
+    st.integers(0, 999),
+    st.sampled_from("0123456789X"),
+)
+def test_exactly_one_check_character_makes_a_resident_id(
+    region: str, day: datetime.date, order: int, last: str
+) -> None:
+    digits = f"{region}{day:%Y%m%d}{order:03}"
+    right = "10X98765432"[sum(int(d) * w for d, w in zip(digits, WEIGHTS, strict=True)) % 11]
+    assert ("cn_id" in kinds(f"编号{digits}{last}，")) == (last == right)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +147,9 @@ def test_a_grouped_card_is_found_between_other_numbers() -> None:
         "224.0.0.251",
         "std::vector a::b 12:30:45 2002::",
         "00:1a:2b:3c:4d:5e",
+        "08:00:2b:01:02:03:04:05",
+        "\n49.6.4.6. truncation\n",
+        "(30.3.1.1.*)",
     ],
 )
 def test_versions_and_reserved_addresses_are_no_public_ip(text: str) -> None:
@@ -179,6 +197,8 @@ def test_an_email_address_is_told_by_the_shape_round_it(text: str, expected: lis
         "ddd-212-\\dddd",
         "3.14159265358",
         "17179869184 bytes",  # 2^34
+        "vruntime=14589605367 [ns]",
+        "call trace [17284.993653]: close",
         "256 512 1024",
         "```text\n1001111001\n0011010011\n```",
         "call 1 1 2 2 1 1 3 3 1 1",
@@ -238,6 +258,7 @@ def test_us_numbers_need_hyphens_or_a_context_word(text: str, expected: list[str
     [
         ("1234 Elm Street, Apt 5B, Springfield, IL 62704", None),
         ("12 NW 5th Ave.", None),
+        ("13516 East River Drive", None),
         ("208 June Street", None),
         ("983 Main St, Peekskill, NY 10566", None),
         ("77 Massachusetts Ave, Suite 200", None),
@@ -268,10 +289,17 @@ def test_exact_addresses_are_found_whole(text: str, expected: str | None) -> Non
         "国道2号公路",
         "中东铁路九号机务段",
         "三号楼的学生",
+        "war.”5377 Its road in the heavens",
+        "By 12 Ann. st. 2, c. 16",
     ],
 )
 def test_prose_with_street_words_is_no_address(text: str) -> None:
     assert kinds(text) == []
+
+
+def test_a_direction_a_long_number_or_at_makes_a_drive_a_street() -> None:
+    for address in ("6 SW Maple Court", "13917 Park Court", "938 Adams Ct"):
+        assert found(f"she lives at {address} and works") == [("address", address)]
 
 
 def test_address_countries_can_be_chosen() -> None:
@@ -317,65 +345,3 @@ def test_overlapping_finds_are_settled_by_priority() -> None:
         Span(12, 14, "ip", "c", 0.6),
         Span(19, 22, "cn_id", "d", 1.0),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("dotted letters", "b." * 40_000 + "#", 0),
-        ("dotted letters and an at", "b." * 40_000 + "@", 0),
-        ("dotted digits", "2.2.2." * 8_000, 0),
-        ("a page of digits", "1" * 80_000, 0),
-        ("digits and blanks", "12 " * 30_000, 0),
-        ("ats", "a@" * 40_000, 0),
-        ("colons", "a:" * 40_000, 0),
-        ("capitals", "A" * 80_000, 0),
-        ("iban heads", "GB12" * 20_000, 0),
-        ("names", "1 " + "Aa " * 30_000, 0),
-        ("han", "路1" * 40_000, 0),
-        ("key heads", "-----BEGIN PRIVATE KEY----- " * 3_000, 3_000),
-        ("slashes", "://" * 30_000 + "@", 0),
-        ("web token heads", "eyJ" * 30_000 + ".", 0),
-        ("parentheses", "(" * 80_000, 0),
-        ("addresses", "81.2.69.142 " * 5_000, 5_000),
-    ],
-)
-def test_hostile_text_takes_linear_time(name: str, text: str, expected: int) -> None:
-    find("a@example.org", DEFAULT)  # Presidio is imported
-    began = time.process_time()
-    assert len(find(text, DEFAULT)) == expected
-    assert time.process_time() - began < 1.0, name
-
-
-def test_an_address_behind_a_long_run_is_not_hidden() -> None:
-    text = "Q" * 70 + "kim@example.org"
-    assert found(text) == [("email", text)]
-    text = "Q" * 700 + "kim@example.org"
-    assert found(text)[0][1].endswith("kim@example.org")
-
-
-def test_nothing_reaches_for_the_network_or_the_cache_folder(tmp_path: Path) -> None:
-    program = (
-        "import socket\n"
-        "def refuse(*_, **__): raise AssertionError('network')\n"
-        "socket.socket.connect = refuse\n"
-        "socket.create_connection = socket.getaddrinfo = refuse\n"
-        "from stages.pii import mask\n"
-        "print(mask('zoe@example.org +1 415 555 0199 219-09-9999 912-71-1234 DE89370400440532013000'))\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.stdout == "<|email|> <|phone|> <|ssn|> <|itin|> <|iban|>\n", result.stderr
-    assert list(tmp_path.rglob("*")) == []
-
-
-def test_importing_the_package_does_not_import_presidio() -> None:
-    program = "import sys, stages.pii; print('presidio_analyzer' in sys.modules, 'spacy' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert result.stdout == "False False\n"

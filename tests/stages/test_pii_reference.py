@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pii_data import annotated_sentences
 
 from stages.pii import PIIParams, find
-from tests.stages.pii_data import annotated_sentences
 
 ENTITIES = {
     "EMAIL_ADDRESS": "email",

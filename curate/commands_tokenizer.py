@@ -1,0 +1,120 @@
+"""`curate tokenizer …`: train from plain files, encode, decode. Works without a run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from curate.cli import as_json, fail, guarded
+
+if TYPE_CHECKING:
+    from tokenizer.model import Tokenizer
+
+USAGE = 2
+
+folder = click.argument("folder", metavar="TOKENIZER", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+@click.group()
+def tokenizer() -> None:
+    """Train, use and check tokenizers."""
+
+
+@tokenizer.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write.")
+@click.option("--vocab-size", required=True, type=int, help="256 bytes, merges and special tokens together.")
+@click.option("--pattern", default="o200k", show_default=True, help="Pre-tokenisation pattern: a name or a regex.")
+@click.option("--special", "specials", multiple=True, metavar="T", help="A special token; may be given again.")
+@click.option("--tie-rule", default="smallest_ids", show_default=True, help="smallest_ids, cs336 or huggingface.")
+@click.option("--min-frequency", default=2, show_default=True, help="Rarer pairs are never merged.")
+@click.option("--max-token-bytes", type=int, help="Longer tokens are never made.")
+@click.option("--text-field", default="text", show_default=True, help="Field of JSON Lines and Parquet files.")
+@as_json
+@guarded
+def train(files: tuple[Path, ...], out: Path, vocab_size: int, pattern: str, specials: tuple[str, ...], tie_rule: str,
+          min_frequency: int, max_token_bytes: int | None, text_field: str, json_out: bool) -> None:  # fmt: skip
+    """Train a tokenizer from text, JSON Lines or Parquet FILES; the whole document is the unit.
+
+    Declared special strings in the text are cut out and never counted. No licence is asked for here: it is your text.
+    """
+    from tokenizer.train_files import train_files
+
+    try:
+        report = train_files(
+            files,
+            out,
+            vocab_size=vocab_size,
+            pattern=pattern,
+            specials=specials,
+            tie_rule=tie_rule,
+            min_frequency=min_frequency,
+            max_token_bytes=max_token_bytes,
+            text_field=text_field,
+        )
+    except ValueError as error:
+        fail(str(error), USAGE)
+    if json_out:
+        click.echo(json.dumps(report, ensure_ascii=False))
+        return
+    for skipped in report["skipped_records"]:
+        click.echo(f"skipped {skipped['file']}: {skipped['record']}: {skipped['reason']} {skipped['detail']}", err=True)
+    for export, reason in report["refused"].items():
+        click.echo(f"not exported: {export}: {reason}", err=True)
+    if report["shortfall"]:
+        click.echo(report["shortfall"], err=True)
+    training = report["training"]
+    click.echo(
+        f"{training['reached']:,} tokens from {training['documents']:,} documents, {training['bytes']:,} bytes, "
+        f"{training['distinct_pieces']:,} distinct pieces; vocabulary hash {report['vocabulary_hash']}; {out}"
+    )
+
+
+@tokenizer.command()
+@folder
+@click.argument("text", required=False)
+@click.option(
+    "--allow-special", multiple=True, metavar="T", help="Take this special token in the text as one (or: all)."
+)
+@as_json
+@guarded
+def encode(folder: Path, text: str | None, allow_special: tuple[str, ...], json_out: bool) -> None:
+    """Ids of TEXT, or of standard input as it is. Special tokens in it are ordinary text unless allowed."""
+    loaded = _load(folder)
+    try:
+        if text is None and not allow_special:
+            ids = loaded.encode_bytes(sys.stdin.buffer.read())
+        else:
+            given = sys.stdin.read() if text is None else text
+            ids = loaded.encode(given, "all" if "all" in allow_special else frozenset(allow_special))
+    except ValueError as error:
+        fail(str(error), USAGE)
+    click.echo(json.dumps(ids) if json_out else " ".join(map(str, ids)))
+
+
+@tokenizer.command()
+@folder
+@click.argument("ids", nargs=-1)
+@guarded
+def decode(folder: Path, ids: tuple[str, ...]) -> None:
+    """The exact bytes of IDS (or of ids on standard input, separated by white space)."""
+    loaded = _load(folder)
+    words = ids or tuple(sys.stdin.read().replace("[", " ").replace("]", " ").replace(",", " ").split())
+    try:
+        numbers = [int(word) for word in words]
+        sys.stdout.buffer.write(loaded.decode_bytes(numbers))
+    except (ValueError, IndexError) as error:
+        fail(f"{error}; ids are whole numbers from 0 to {loaded.vocab_size - 1}", USAGE)
+
+
+def _load(folder: Path) -> Tokenizer:
+    from tokenizer import model
+
+    try:
+        return model.Tokenizer.load(folder)
+    except model.TokenizerError as error:
+        fail(str(error), USAGE)

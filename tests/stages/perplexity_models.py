@@ -1,0 +1,37 @@
+"""Small models and documents for the tests of perplexity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from stages.perplexity import Perplexity, PerplexityParams
+from stages.perplexity.normalise import NORMALISERS
+
+FIXTURES = Path(__file__).parent / "fixtures"
+TWO_WORDS = (
+    "\\data\\\nngram 1=5\nngram 2=2\n\n\\1-grams:\n-1.0\t<unk>\t0\n-99\t<s>\t-0.3\n-1.0\t</s>\t0\n-0.5\ta\t-0.2\n"
+    "-0.7\tb\t-0.1\n\n\\2-grams:\n-0.2\t<s> a\n-0.3\ta b\n\n\\end\\\n"
+)
+"""A model of two words whose scores can be added up by hand."""
+
+
+def params(**settings: Any) -> PerplexityParams:
+    return PerplexityParams.model_validate({"reference": ["none.txt"], **settings})
+
+
+def artefact(folder: Path, arpa: str = TWO_WORDS, normaliser: str = "standard", language: str = "en") -> Path:
+    (folder / f"{language}.arpa").write_text(arpa, encoding="utf-8")
+    about = {"file": f"{language}.arpa", "normaliser": NORMALISERS[normaliser].identity()}
+    (folder / "models.json").write_text(json.dumps({"models": {language: about}}), encoding="utf-8")
+    return folder
+
+
+def measured(texts: list[str], folder: Path, langs: list[str | None] | None = None, **settings: Any) -> list[Any]:
+    table = pa.table(
+        {"text": pa.array(texts, pa.large_string()), "lang": pa.array(langs or [None] * len(texts), pa.string())}
+    )
+    return Perplexity.measure(table, params(**settings), folder).to_pylist()

@@ -1,0 +1,173 @@
+import base64
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tokenizer import conformance, counts, export, tokens
+from tokenizer.model import Tokenizer
+from tokenizer.patterns import pattern
+from tokenizer.trainer import train
+
+TEXTS = ["the cat sat on the mat; the cat's 12345", "été日本 日本語 ABCdef\r\n\n  x", "<|e|> is text"]
+FILES = ["tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "x.tiktoken", "special_tokens.json"]
+
+
+def trained(name: str, specials: tuple[str, ...] = ("<|e|>", "<|endoftext|>"), texts: list[str] = TEXTS) -> Tokenizer:
+    pieces = counts.count_pieces(pa.array(texts), None, pattern(name))
+    return Tokenizer(pattern(name), train(pieces, 320 + len(specials), specials).merges, specials)
+
+
+@pytest.fixture(autouse=True)
+def fewer_conformance_texts(request, monkeypatch):
+    """All strings of three classes take seconds; two of them will do where a test is about something else."""
+    if "whole_conformance" not in request.fixturenames:
+        every = list(conformance.conformance_texts(["<|e|>"]))
+        monkeypatch.setattr(export, "conformance_texts", lambda specials: every[:25] + every[-5:])
+
+
+@pytest.fixture
+def whole_conformance():
+    pass
+
+
+@pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "qwen2", "starcoder", "bytes"])
+def test_every_named_pattern_is_carried_by_every_export(name, tmp_path):
+    done = export.write_exports(trained(name), tmp_path, "x", TEXTS)
+    assert [path.name for path in done.paths] == FILES and not done.refused
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+
+
+def test_the_default_pattern_agrees_on_the_whole_conformance_text(whole_conformance, tmp_path):
+    assert not export.write_exports(trained("o200k"), tmp_path, "x").refused
+
+
+def test_exports_agree_on_real_text(shared_texts, tmp_path):
+    texts = shared_texts("web/c4-1000", 100) + shared_texts("trusted/zh", 100)
+    pieces = counts.count_pieces(pa.array(texts), None, pattern())
+    found = Tokenizer(pattern(), train(pieces, 2000, ["<|endoftext|>"]).merges, ["<|endoftext|>"])
+    assert len(export.write_exports(found, tmp_path, "x", texts).paths) == 6
+
+
+def test_the_files_are_loaded_by_their_own_libraries(tmp_path):
+    import tiktoken
+    import tokenizers
+
+    ours = trained("o200k")
+    export.write_exports(ours, tmp_path, "x")
+    text = "The cat's <|e|> 日本"
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert theirs.encode(text).ids == ours.encode(text, "all")
+    assert theirs.get_vocab_size() == ours.vocab_size
+    assert theirs.decode(ours.encode(text, "all"), skip_special_tokens=False) == text
+    ranks = {}
+    for line in (tmp_path / "x.tiktoken").read_text().splitlines():
+        token, rank = line.split()
+        ranks[base64.b64decode(token)] = int(rank)
+    specials = json.loads((tmp_path / "special_tokens.json").read_text("utf-8"))
+    encoding = tiktoken.Encoding("x", pat_str=ours.pattern.regex, mergeable_ranks=ranks, special_tokens=specials)
+    assert encoding.encode(text, allowed_special="all") == ours.encode(text, "all")
+    assert encoding.n_vocab == ours.vocab_size
+
+
+def test_the_same_tokenizer_gives_the_same_bytes(tmp_path):
+    for folder in ("one", "two"):
+        export.write_exports(trained("o200k"), tmp_path / folder, "x")
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_the_configuration_names_the_end_of_text(tmp_path):
+    export.write_exports(trained("o200k"), tmp_path, "x")
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text("utf-8"))
+    assert config["eos_token"] == "<|endoftext|>"
+    assert config["added_tokens_decoder"][str(trained("o200k").first_special)]["content"] == "<|e|>"
+
+
+def test_a_custom_pattern_that_tiktoken_cannot_carry_is_refused_for_it_alone(tmp_path):
+    done = export.write_exports(trained(r"\w+"), tmp_path, "x")
+    assert list(done.refused) == ["x.tiktoken"]
+    assert done.refused["x.tiktoken"].startswith("x.tiktoken: with special tokens as text, ' ' has the ids [] there")
+    assert not (tmp_path / "x.tiktoken").exists() and (tmp_path / "tokenizer.json").exists()
+
+
+def test_an_expression_that_the_libraries_do_not_know_is_refused(tmp_path):
+    done = export.write_exports(trained(r"(?r)\w+|\W+"), tmp_path, "x")
+    assert set(done.refused) == {"tokenizer.json", "vocab.json + merges.txt", "x.tiktoken"}
+    assert all("its library cannot load it" in reason for reason in done.refused.values())
+    assert not list(tmp_path.iterdir())
+
+
+def test_special_tokens_that_begin_with_one_another_are_refused_for_tiktoken(tmp_path):
+    done = export.write_exports(trained("o200k", ("<|e|>", "<|e|>>")), tmp_path, "x")
+    assert done.refused == {
+        "x.tiktoken": "the special token '<|e|>>' begins with '<|e|>'; tiktoken does not take the longest"
+    }
+
+
+def test_a_special_token_spelled_like_an_ordinary_one_is_refused_for_hugging_face(tmp_path):
+    done = export.write_exports(trained("o200k", ("a",)), tmp_path, "x")
+    reason = "the special token 'a' is spelled like an ordinary token of the vocabulary"
+    assert done.refused == {"tokenizer.json": reason, "vocab.json + merges.txt": reason}
+
+
+def test_a_mismatch_of_a_named_pattern_is_an_error_with_the_first_differing_text(tmp_path, monkeypatch):
+    right = export.tiktoken_files
+
+    def wrong(tokenizer, name):
+        files = right(tokenizer, name)
+        lines = files[f"{name}.tiktoken"].splitlines(keepends=True)
+        swapped = [line.split()[0] + f" {rank ^ 1}\n" for rank, line in enumerate(lines)]
+        return files | {f"{name}.tiktoken": "".join(swapped)}
+
+    monkeypatch.setattr(export, "tiktoken_files", wrong)
+    with pytest.raises(export.ExportError, match=r"x\.tiktoken: with special tokens as text, ' ' has the ids \[33\]"):
+        export.write_exports(trained("o200k"), tmp_path, "x")
+    assert not (tmp_path / "x.tiktoken").exists()
+
+
+def test_tokens_hold_their_parts_and_their_counts_per_source(tmp_path):
+    groups = pa.table({"source": ["s", "t"], "license": ["A", "B"]})
+    pieces = counts.count_pieces_by_group(pa.array(["aab aab", "aa"]), None, groups, pattern())
+    found = train(counts.total_counts(pieces), 259, ["<|e|>"])
+    ours = Tokenizer(pattern(), found.merges, ["<|e|>"])
+    path = tokens.write_tokens(ours, tmp_path, found.merges[:, 2], pieces)
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    assert table.schema.names == ["id", "bytes", "text", "kind", "rank", "left", "right", "count", "sources"]
+    assert [row["id"] for row in rows] == list(range(259))
+    assert rows[97] | {"sources": None} == {
+        "id": 97,
+        "bytes": b"a",
+        "text": "a",
+        "kind": "byte",
+        "rank": None,
+        "left": None,
+        "right": None,
+        "count": None,
+        "sources": None,
+    }
+    assert rows[256]["bytes"] == b"aa" and rows[256]["count"] == 3
+    assert (rows[257]["left"], rows[257]["right"], rows[257]["rank"], rows[257]["count"]) == (256, 98, 1, 2)
+    assert dict(rows[256]["sources"]) == {"t": 1} and dict(rows[257]["sources"]) == {"s": 2}
+    assert dict(rows[32]["sources"]) == {"s": 1} and rows[97]["sources"] == []
+    assert (rows[258]["kind"], rows[258]["text"], rows[258]["sources"]) == ("special", "<|e|>", [])
+    assert rows[255]["text"] == "\ufffd"
+
+
+def test_token_counts_per_source_add_up_to_the_encoded_text():
+    texts = ["the cat", "the mat the", "été"]
+    groups = pa.table({"source": ["s", "t", "s"]})
+    pieces = counts.count_pieces_by_group(pa.array(texts), None, groups, pattern())
+    ours = trained("o200k")
+    found = tokens.source_counts(ours, pieces)
+    assert list(found) == ["s", "t"]
+    for source, members in (("s", [0, 2]), ("t", [1])):
+        ids = [i for k in members for i in ours.encode(texts[k])]
+        assert found[source].tolist() == [ids.count(i) for i in range(ours.vocab_size)]
+
+
+def test_merge_counts_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="merge_counts: 1 counts for 47 merges"):
+        tokens.tokens_table(trained("o200k"), [1], {})
