@@ -19,7 +19,7 @@ def _cache_folder() -> Path:
     for file in sorted(here.glob("*.py")):
         h.update(file.name.encode() + b"\0" + file.read_bytes())
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "curate" / "kernels-dev"
+    return Path(base) / "curate" / f"kernels-{h.hexdigest()}"
 
 
 # numba reads this when it is imported, which only modules of this package do

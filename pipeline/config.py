@@ -100,12 +100,15 @@ def _set(data: dict[str, Any], path: list[str], value: Any, text: str, shown: st
     head, rest = path[0], path[1:]
     target: Any = None
     if head == "sources" and len(rest) >= 2:
-        target = next((s for s in data.get("sources") or [] if isinstance(s, dict) and s.get("name") == rest[0]), None)
+        listed = data.get("sources") if isinstance(data.get("sources"), list) else []
+        target = next((s for s in listed or [] if isinstance(s, dict) and s.get("name") == rest[0]), None)
         rest = rest[1:]
     elif rest and (head in registry.keyed or isinstance(data.get(head), dict)):
         target = data.setdefault(head, {})
     elif rest:
-        for i, item in enumerate(data.get("stages") or []):
+        for i, item in enumerate(data["stages"] if isinstance(data.get("stages"), list) else []):
+            if not isinstance(item, str) and (not isinstance(item, dict) or len(item) != 1):
+                continue  # said when the stages are read
             name, params = (item, {}) if isinstance(item, str) else next(iter(item.items()))
             if head in (name, _own_name(name, registry)) or (isinstance(params, dict) and params.get("as") == head):
                 target = dict(params or {})
@@ -157,7 +160,7 @@ class _Check:
         number, unit = text.strip()[:-2], text.strip()[-2:].upper()
         try:
             return int(float(number) * units[unit])
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, OverflowError):
             raise self.fail(("memory",), f"{text!r} is no size; write for example 4GB or 500MB") from None
 
     def model(self, kind: type[M], value: Any, at: yaml_lines.Place, extra: Sequence[str] = ()) -> M:
@@ -168,11 +171,14 @@ class _Check:
         try:
             return kind.model_validate(dict(value))
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise self.explain(kind, first, at, extra) from error
+            # a misspelt key is the reason for the missing one
+            first = min(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
+            raise self.explain(kind, first, at, value, extra) from error
 
-    def explain(self, kind: type[BaseModel], error: Any, at: yaml_lines.Place, extra: Sequence[str]) -> ConfigError:
-        place = (*at, *(p for p in error["loc"] if not str(p).startswith("function-")))
+    def explain(
+        self, kind: type[BaseModel], error: Any, at: yaml_lines.Place, value: Any, extra: Sequence[str]
+    ) -> ConfigError:
+        place = (*at, *_keys_in(value, error["loc"]))
         if error["type"] == "extra_forbidden":
             key = str(place[-1])
             known = [*_fields_at(kind, place[len(at) : -1]), *extra]
@@ -261,6 +267,19 @@ class _Check:
                 raise self.fail(at, str(error), use.name) from error
             linked.append(StageUse(use.name, use.stage, params))
         return tuple(linked)
+
+
+def _keys_in(value: Any, place: Sequence[str | int]) -> list[str | int]:
+    """The keys of a place that the config itself has, a missing last one included: pydantic names its types there."""
+    kept: list[str | int] = []
+    for i, part in enumerate(place):
+        inside = (isinstance(value, Mapping) and part in value) or (isinstance(value, list) and isinstance(part, int))
+        if inside:
+            value = value[part]
+        elif i < len(place) - 1 or not isinstance(value, Mapping):
+            continue
+        kept.append(part)
+    return kept
 
 
 def _fields_at(kind: type[BaseModel], path: Sequence[Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ def expand(pattern: str, base: Path) -> list[str]:
 
 def source_files(patterns: str | list[str], base: Path) -> list[InputFile]:
     """All files of a source, each once, in the order of their labels."""
+    base = Path(os.path.abspath(base))  # labels must not depend on the folder that a command was started in
     listed = [patterns] if isinstance(patterns, str) else patterns
     locations = sorted({location for pattern in listed for location in expand(pattern, base)})
     roots = [_fixed_folder(p if "://" in p else (base / p).as_posix()) for p in listed]

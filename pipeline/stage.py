@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Params(BaseModel):
     """Settings of one stage: frozen, closed to unknown keys, hashed as a whole into the keys of its tasks."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True)

@@ -25,17 +25,17 @@ def load(text: str) -> tuple[Any, dict[Place, int]]:
         lines: dict[Place, int] = {}
         if node is None:
             return None, lines
-        _mark(node, (), lines)
+        _mark(loader, node, (), lines)
         return loader.construct_document(node), lines
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
         raise YamlError(getattr(error, "problem", None) or str(error).splitlines()[0], line) from error
-    except ValueError as error:  # 2024-13-45 looks like a date
-        raise YamlError(f"a value that YAML cannot read ({error}): put it in quotes", 1) from error
+    except RecursionError as error:
+        raise YamlError("an alias refers to itself", 1) from error
 
 
-def _mark(node: yaml.Node, at: Place, lines: dict[Place, int]) -> None:
+def _mark(loader: yaml.SafeLoader, node: yaml.Node, at: Place, lines: dict[Place, int]) -> None:
     lines.setdefault(at, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
@@ -45,7 +45,13 @@ def _mark(node: yaml.Node, at: Place, lines: dict[Place, int]) -> None:
                 raise YamlError(f"the key {name!r} stands here twice", key.start_mark.line + 1, name)
             seen.add(name)
             lines[(*at, name)] = key.start_mark.line + 1
-            _mark(value, (*at, name), lines)
+            _mark(loader, value, (*at, name), lines)
     elif isinstance(node, yaml.SequenceNode):
         for i, item in enumerate(node.value):
-            _mark(item, (*at, i), lines)
+            _mark(loader, item, (*at, i), lines)
+    else:
+        try:
+            loader.construct_object(node)
+        except ValueError as error:  # 2024-13-45
+            key = ".".join(str(part) for part in at if not isinstance(part, int))
+            raise YamlError(f"cannot be read ({error}): put it in quotes", node.start_mark.line + 1, key) from error

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tokenizer import splitting
-from tokenizer.patterns import Pattern, pattern
+from tokenizer.patterns import NAMES, Pattern, pattern
 from tokenizer.splitting import Cut, Segments
 from tokenizer.trainer import BASE, check_specials
 
@@ -266,7 +266,7 @@ class Tokenizer:
 
 def _stored_pattern(stored: dict[str, str], path: Path) -> Pattern:
     """The pattern a file names, if its expression is still that one; else the expression itself."""
-    named = pattern(stored["name"]) if stored["name"] != "custom" else None
+    named = pattern(stored["name"]) if stored["name"] in NAMES else None
     found = named if named is not None and named.regex == stored["regex"] else pattern(stored["regex"])
     if found.unicode != stored["unicode"]:
         warnings.warn(

@@ -125,7 +125,7 @@ class _Gzip(_Members):
 
     @staticmethod
     def begins(data: bytes) -> bool:
-        return data.startswith(b"\x1f\x8b")
+        return data.startswith(b"\x1f\x8b\x08")  # deflate, the one method there is (RFC 1952, section 2.3.1)
 
     def _start(self) -> Any:
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)

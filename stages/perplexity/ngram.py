@@ -57,7 +57,8 @@ def estimate(stream: Words, vocabulary: int, order: int, prune: Sequence[int] = 
     """A model of order `order` from a text of ids (see `counts.count`).
 
     prune: for each order, n-grams that occur this often or less are left out; the last value holds for all orders
-    behind it, values behind the highest order for none; the first must be 0 (no word is pruned), and values never fall. Raises ValueError otherwise.
+    behind it, values behind the highest order for none; the first must be 0 (no word is pruned), and values never fall.
+    Raises ValueError otherwise.
     """
     limits = prune_limits(prune, order)
     counts = count(stream, vocabulary, order)

@@ -68,8 +68,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_line_of_a_damaged_json_lines_file_is_a_document_blank_or_rejected(folder: Path, steps: Mutation) -> None:
     content = damaged(PLAIN, steps)
     result = read(write(folder, "a.jsonl", content))
-    found = signature(content)
-    if found is None or found[0] not in WIDE:  # an inserted mark of UTF-16 makes other lines of it
+    found, packed = signature(content), content.startswith((b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"))
+    if not packed and (found is None or found[0] not in WIDE):  # such a mark, inserted, makes other lines of it
         mark = 0 if found is None else found[2]
         assert result.records == content.count(b"\n") + (content[mark:] != b"" and not content.endswith(b"\n"))
     for row in result.documents:

@@ -21,7 +21,7 @@ AWKWARD = st.text(
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("Straße ÉTÉ İ Σς", "straße été i̇ σσ".replace("i̇", "İ")),
+        ("Straße ÉTÉ İ Σς", "straße été İ σσ"),
         ("in 1999 or ٤٢", "in 0000 or 00"),
         ("a,b (c)--d...", "a , b ( c ) - d ."),
         ("don’t 'quote' rock'n'roll", "don't ' quote ' rock'n'roll"),
@@ -50,12 +50,9 @@ def test_whitespace_units_leave_words_as_they_are_but_no_marker_and_no_control()
 def test_lines_hold_units_between_single_ascii_spaces_and_no_marker(name: str, text: str) -> None:
     for line in NORMALISERS[name].lines(text):
         units = line.split(" ")
-        assert all(units) and units == line.split() == re.split(rb"[ \t\n\v\f\r]", line.encode()) or _same(line)
+        assert all(units) and units == line.split()
+        assert units == [unit.decode() for unit in re.split(rb"[ \t\n\v\f\r]", line.encode())]
         assert "\0" not in line and not {"<s>", "</s>", "<unk>"} & set(units)
-
-
-def _same(line: str) -> bool:
-    return [u.decode() for u in re.split(rb"[ \t\n\v\f\r]+", line.encode())] == line.split(" ") == line.split()
 
 
 @settings(max_examples=100, deadline=None)
@@ -72,7 +69,7 @@ def test_each_line_is_normalised_on_its_own(parts: list[str]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(AWKWARD)
+@given(text=AWKWARD)
 @pytest.mark.parametrize("name", sorted(NORMALISERS))
 def test_kenlm_scores_exactly_the_tokens_that_are_counted(name: str, text: str, scorer: Scorer) -> None:
     lines = NORMALISERS[name].lines(text)
