@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from toys import Project, small
 
 from pipeline.config import ConfigError, RunConfig, load
 from pipeline.inputs import MissingInputError
 from stages.registry import registry
-from toys import Project, small
 
 HEAD = "name: toy\nsources:\n  - {name: notes, path: notes.jsonl, license: CC0-1.0}\n"
 STAGES = "stages:\n  - ingest: {shard_rows: 64}\n"
@@ -173,7 +173,9 @@ def test_a_wrong_set_says_what_it_should_be(tmp_path: Path, override: str, piece
         assert piece in str(caught.value)
 
 
-@pytest.mark.parametrize("stages", ["stages:\n  - {}\n", "stages:\n  - 5\n", "stages: ingest\n", "", "sources: 5\nstages: 5\n"])
+@pytest.mark.parametrize(
+    "stages", ["stages:\n  - {}\n", "stages:\n  - 5\n", "stages: ingest\n", "", "sources: 5\nstages: 5\n"]
+)
 def test_a_set_on_a_broken_config_is_a_message_too(tmp_path: Path, stages: str) -> None:
     with pytest.raises(ConfigError):
         check(tmp_path, (HEAD if "sources" not in stages else "name: x\n") + stages, "words.min_words=1")
@@ -183,7 +185,13 @@ def test_a_set_on_a_broken_config_is_a_message_too(tmp_path: Path, stages: str) 
 
 def test_set_reaches_stages_sources_and_top_level_keys(tmp_path: Path) -> None:
     text = HEAD + STAGES + "  - language\n  - toy_stages:Words: {as: short}\n  - toy_stages:Vowels: {}\n"
-    overrides = ["language.keep=[zh]", "short.reader.depth=3", "vowels.min_vowels=2", "sources.notes.weight=2.5", "name=other"]
+    overrides = [
+        "language.keep=[zh]",
+        "short.reader.depth=3",
+        "vowels.min_vowels=2",
+        "sources.notes.weight=2.5",
+        "name=other",
+    ]
     config = check(tmp_path, text, *overrides)
     params = {use.name: use.params for use in config.stages}
     assert params["language"].keep == ("zh",)
@@ -194,7 +202,8 @@ def test_set_reaches_stages_sources_and_top_level_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "size"), [("4GB", 4 << 30), ("500MB", 500 << 20), ("1.5 gb", 3 << 29), ("0.001TB", int(0.001 * (1 << 40)))]
+    ("given", "size"),
+    [("4GB", 4 << 30), ("500MB", 500 << 20), ("1.5 gb", 3 << 29), ("0.001TB", int(0.001 * (1 << 40)))],
 )
 def test_memory_sizes_may_be_written_for_people(tmp_path: Path, given: str, size: int) -> None:
     assert check(tmp_path, HEAD + STAGES, f"memory={given}").settings.memory == size
@@ -253,10 +262,15 @@ def test_a_file_that_two_patterns_match_is_read_once(tmp_path: Path) -> None:
 
 def test_priority_goes_before_the_order_of_declaration(tmp_path: Path) -> None:
     text = "name: t\nsources:\n" + "".join(
-        f"  - {{name: {n}, path: x{p}}}\n" for n, p in [("a", ""), ("b", ", priority: 2"), ("c", ", priority: 1"), ("d", "")]
+        f"  - {{name: {n}, path: x{p}}}\n"
+        for n, p in [("a", ""), ("b", ", priority: 2"), ("c", ", priority: 1"), ("d", "")]
     )
     assert check(tmp_path, text + STAGES).source_order() == ("c", "b", "a", "d")
 
 
 def test_closing_steps_come_last_by_themselves(tmp_path: Path) -> None:
-    assert [use.name for use in check(tmp_path, HEAD + STAGES + "  - language\n").stages] == ["ingest", "language", "curated"]
+    assert [use.name for use in check(tmp_path, HEAD + STAGES + "  - language\n").stages] == [
+        "ingest",
+        "language",
+        "curated",
+    ]

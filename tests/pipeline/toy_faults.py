@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from toy_stages import Redact, Words
 
 from pipeline.documents import VERDICT
 from pipeline.rules import Failure, verdicts
 from pipeline.stage import Edited
-from toy_stages import Redact, Words
 
 
 class FewMeasures(Words):

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from pipeline.documents import DOCUMENTS, EDITS
 from pipeline.rules import Failure, Rule, by_threshold, verdicts
-from pipeline.stage import Edited, Editor, Fitting, Judge, Params, State, decides
+from pipeline.stage import Edited, Editor, Fitting, InputPath, Judge, Params, State, decides
 
 GIVEN: dict[str, list[str]] = defaultdict(list)
 """By stage: the doc_ids that `measure` or `edit` was given, in this process."""
@@ -163,3 +163,40 @@ class Redact(Editor):
         short = np.array([len(t) < params.min_characters for t in texts], bool)
         lost = verdicts(len(texts), [Failure("short_after_edit", short)])
         return Edited(new, pa.Table.from_pylist(edits, schema=EDITS), lost)
+
+
+class ListedParams(Params):
+    """Settings of `listed`."""
+
+    words: InputPath = Field(description="a file of words")
+    max_hits: float = decides(1000.0)
+
+
+class Listed(Judge):
+    """Counts words of a list that it prepares from a reference file."""
+
+    name: ClassVar[str] = "listed"
+    Params: ClassVar[type[Params]] = ListedParams
+    prepares: ClassVar[bool] = True
+
+    @staticmethod
+    def prepare(params: ListedParams, folder: Path) -> dict[str, Any]:
+        listed = sorted(set(Path(params.words).read_text(encoding="utf-8").split()))
+        (folder / "words.txt").write_text("\n".join(listed), encoding="utf-8")
+        return {"words": len(listed)}
+
+    @staticmethod
+    def schema(params: ListedParams) -> pa.Schema:
+        return pa.schema([("hits", pa.int64())])
+
+    @staticmethod
+    def measure(documents: pa.Table, params: ListedParams, artefact: Path | None) -> pa.Table:
+        assert artefact is not None
+        _given("listed", documents)
+        listed = set((artefact / "words.txt").read_text(encoding="utf-8").split())
+        hits = [sum(word in listed for word in text.split()) for text in documents["text"].to_pylist()]
+        return pa.table([pa.array(hits, pa.int64())], schema=Listed.schema(params))
+
+    @staticmethod
+    def decide(measures: pa.Table, state: pa.Table | None, params: ListedParams) -> pa.Table:
+        return verdicts(measures.num_rows, by_threshold(measures, [Rule("hits", "hits", "at_most", params.max_hits)]))

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,13 @@ from pipeline.manifest import read_manifest
 from pipeline.observe import Observer
 from pipeline.runner import Outcome, run
 from pipeline.storage import read_table
+from pipeline.tasks import Sidecar, Task
 from stages.registry import registry
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-NOUNS = "river stone garden window letter bridge market candle winter engine harbour pencil".split()
-VERBS = "keeps carries follows remembers measures paints opens repairs counts hides".split()
+NOUNS = ("river", "stone", "garden", "window", "letter", "bridge", "market", "candle", "winter", "engine")
+VERBS = ("keeps", "carries", "follows", "remembers", "measures", "paints", "opens", "repairs", "counts", "hides")
 
 WORDS, VOWELS, TYPICAL, REDACT = (f"toy_stages:{name}" for name in ("Words", "Vowels", "Typical", "Redact"))
 PLAIN: list[Any] = [{"ingest": {"shard_rows": 64}}, WORDS, VOWELS, REDACT]
@@ -110,6 +111,10 @@ class Project:
             limit=limit,
         )
 
+    def tasks(self, *steps: str, shards: Sequence[str] | None = None) -> set[str]:
+        """Names of tasks: each of the steps (`words/measures`, `curated`) for each of the shards."""
+        return {f"{step}/{shard}" for step in steps for shard in (self.shards() if shards is None else shards)}
+
     def shards(self, run_dir: str = "run", stage: str = "ingest") -> list[str]:
         return sorted(p.stem for p in (self.folder / run_dir / stage / "documents").glob("*.parquet"))
 
@@ -141,6 +146,21 @@ def whole(folder: Path) -> Project:
         max_quarantine_share=0.5,
     )
     return project
+
+
+class Interrupting(LocalEngine):
+    """Runs tasks in this process until so many are done, then behaves like Ctrl-C."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__(1)
+        self.left = after
+
+    def run(self, tasks: Sequence[Task], root: Path) -> Iterator[Sidecar]:
+        for sidecar in super().run(tasks, root):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            yield sidecar
 
 
 class Watching(Observer):
