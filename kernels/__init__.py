@@ -9,13 +9,16 @@ import hashlib
 import importlib
 import os
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
 def _cache_folder() -> Path:
     here = Path(__file__).parent
-    h = hashlib.blake2b(digest_size=8)
+    h = hashlib.blake2b(str(here).encode(), digest_size=8)  # numba's index holds the path of the source
     for file in sorted(here.glob("*.py")):
         h.update(file.name.encode() + b"\0" + file.read_bytes())
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -32,8 +35,27 @@ def modules() -> list[str]:
 
 
 def compile_all(say: Callable[[str], None] | None = None) -> None:
-    """Import every kernel, compiling what the cache does not hold; `say` is told before that takes long."""
-    if say is not None and not any(CACHE.rglob("*.nbi")):
-        say("compiling kernels (first run)")
+    """Import every kernel, compiling what the cache does not hold; `say` is told before that takes long.
+
+    An empty cache is filled by several processes side by side, one module each.
+    """
+    if not any(CACHE.rglob("*.nbi")):
+        if say is not None:
+            say("compiling kernels (first run)")
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_compile_elsewhere, modules()))
     for module in modules():
         importlib.import_module(module)
+
+
+def _compile_elsewhere(module: str) -> None:
+    """A failure there shows when the module is imported here."""
+    above = str(Path(__file__).parents[1])
+    path = os.pathsep.join([above, *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run(
+        [sys.executable, "-c", f"import {module}"],
+        env=os.environ | {"PYTHONPATH": path},
+        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )

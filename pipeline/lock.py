@@ -44,5 +44,5 @@ def _holder(text: str) -> str:
     try:
         holder = json.loads(text)
         return f"process {holder['pid']} on {holder['host']}, started {holder['started']}"
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         return "another process"

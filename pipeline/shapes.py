@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,10 +87,12 @@ def edit(context: StageContext) -> list[Shard]:
             )
         )
     found = context.phase("edit", tasks)
-    context.counts = _apply(
+    counts = _apply(
         context, {s.name: found[f"{context.name}/documents/{s.name}"].outputs[2].path for s in context.shards}
     )
-    return [_next_generation(context, shard, found) for shard in context.shards]
+    edited = [_next_generation(context, shard, found) for shard in context.shards]
+    context.counts = replace(counts, bytes_kept=_totals(edited)[1])
+    return edited
 
 
 def close(context: StageContext) -> list[Shard]:

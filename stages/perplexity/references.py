@@ -41,13 +41,18 @@ class Reference(Params):
 
     path: InputPath | list[InputPath] = Field(description="File or glob of UTF-8 text (`.txt`) or JSON Lines.")
     language: str | None = Field(
-        None, description="Code of its language, as the language judge names it; identified for each file where absent."
+        default=None,
+        pattern=r"^[A-Za-z0-9-]+$",
+        description="Code of its language, as the language judge names it; identified for each file where absent.",
     )
     format: Literal["auto", "text", "jsonl"] = Field(
-        "auto", description="`auto`: .jsonl and .ndjson, also .gz and .zst, are JSON Lines; else one text a file."
+        default="auto",
+        description="`auto`: .jsonl and .ndjson, also .gz and .zst, are JSON Lines; else one text a file.",
     )
-    text_field: str = Field("text", description="Field of a JSON line that holds the text.")
-    sample: Sample | None = Field(None, description="Use only a hash-chosen share; the rest stays unseen by the model.")
+    text_field: str = Field(default="text", description="Field of a JSON line that holds the text.")
+    sample: Sample | None = Field(
+        default=None, description="Use only a hash-chosen share; the rest stays unseen by the model."
+    )
 
     def files(self) -> list[str]:
         return [self.path] if isinstance(self.path, str) else list(self.path)

@@ -61,10 +61,18 @@ class Scorer:
         return Score(total, tokens, len(lines), tokens - known)
 
 
-@lru_cache(maxsize=64)
-def load(path: Path) -> Scorer:
-    """The scorer of an ARPA file, loaded once in a process."""
-    return Scorer(path)
+@dataclass(frozen=True)
+class ModelFile:
+    """A model by place and content: a new model at the same place is another one."""
+
+    path: Path
+    hash: str
+
+
+@lru_cache(maxsize=16)
+def load(model: ModelFile) -> Scorer:
+    """The scorer of a model, loaded once in a process."""
+    return Scorer(model.path)
 
 
 def write_index(folder: Path, models: dict[str, dict[str, Any]]) -> None:
@@ -73,7 +81,7 @@ def write_index(folder: Path, models: dict[str, dict[str, Any]]) -> None:
     (folder / INDEX).write_text(text + "\n", encoding="utf-8")
 
 
-def models_in(folder: Path, normaliser: Normaliser) -> dict[str, Path]:
+def models_in(folder: Path, normaliser: Normaliser) -> dict[str, ModelFile]:
     """Model files by language. Raises ModelMismatchError where one was not made with this normaliser."""
     index = json.loads((folder / INDEX).read_text(encoding="utf-8"))["models"]
     wanted = normaliser.identity()
@@ -83,7 +91,7 @@ def models_in(folder: Path, normaliser: Normaliser) -> dict[str, Path]:
                 f"perplexity: the {language} model {about['file']} was made from {_named(about['normaliser'])}, "
                 f"but would score {_named(wanted)}; train it again or set `normaliser` to what it was made with"
             )
-    return {language: folder / about["file"] for language, about in index.items()}
+    return {language: ModelFile(folder / about["file"], about["hash"]) for language, about in index.items()}
 
 
 def _named(identity: dict[str, Any]) -> str:

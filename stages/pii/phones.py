@@ -90,8 +90,11 @@ def _in_candidate(text: str, left: int, value: str, regions: tuple[str, ...]) ->
         if not (context or "+" in value or shape.search(value)):
             continue
         for hit in presidio.hits(presidio.phone(region), value):
-            start, end = left + hit.start, left + hit.end
             number = value[hit.start : hit.end]
+            if number[0] == "(" and ")" not in number:  # "(847-391-5399)": the bracket is the sentence's
+                number = number[1:]
+            end = left + hit.end
+            start = end - len(number)
             written = context or number.startswith("+") or shape.fullmatch(number) is not None
             if written and _grouped(number, region) and _stands_free(text, start, end):
                 score = min(hit.score + 0.35, 1.0) if context else hit.score

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.hashing import file_hash
 from stages.perplexity import Perplexity, PerplexityParams
 from stages.perplexity.normalise import NORMALISERS
 
@@ -25,7 +26,8 @@ def params(**settings: Any) -> PerplexityParams:
 
 def artefact(folder: Path, arpa: str = TWO_WORDS, normaliser: str = "standard", language: str = "en") -> Path:
     (folder / f"{language}.arpa").write_text(arpa, encoding="utf-8")
-    about = {"file": f"{language}.arpa", "normaliser": NORMALISERS[normaliser].identity()}
+    about: dict[str, Any] = {"file": f"{language}.arpa", "hash": file_hash(folder / f"{language}.arpa")}
+    about["normaliser"] = NORMALISERS[normaliser].identity()
     (folder / "models.json").write_text(json.dumps({"models": {language: about}}), encoding="utf-8")
     return folder
 

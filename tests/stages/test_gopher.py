@@ -123,6 +123,15 @@ def test_no_script_is_dropped_for_having_no_spaces(script: str, preset: str) -> 
         assert not about_words & set(verdict["failed"])
 
 
+def test_a_chinese_text_with_code_listings_may_repeat_their_lines() -> None:
+    parts = ["".join(f"第{i}段讲的是第{i + j}个例子，它与别的例子不同，" for j in range(2)) for i in range(10, 20)]
+    listing = "\n".join(f"{part}\n```cpp\nint x{i};\n}}\n```" for i, part in enumerate(parts))
+    (verdict,) = judge([listing], ["zh"])
+    assert not {"max_duplicate_lines", "max_duplicate_line_characters"} & set(verdict["failed"])
+    (verdict,) = judge(["\n".join([*parts, *parts, *parts])], ["zh"])
+    assert {"max_duplicate_lines", "max_duplicate_line_characters"} <= set(verdict["failed"])
+
+
 @pytest.mark.parametrize("preset", ["gopher", "cs336"])
 def test_repeated_chinese_and_thai_sentences_fall_to_repetition_rules_alone(preset: str) -> None:
     chinese = "今天天气很好，我们一起去公园散步，然后回家吃饭。" * 20

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.stage import measuring
-from stages.language import CODES, LABEL, Language, LanguageParams, model
+from stages.language import _WRITTEN_IN, CODES, LABEL, Language, LanguageParams, model
 
 ENGLISH = "The river rises in the hills and runs slowly to the sea, past three villages and a mill."
 CHINESE = "这条河发源于山中，缓缓流向大海，途经三个村庄和一座磨坊。"
@@ -47,6 +47,35 @@ def test_a_sentence_is_recognised(text: str, lang: str) -> None:
     (row,) = measure([text])
     assert row["lang"] == lang
     assert 0.4 < row["score"] <= 1.0
+
+
+TRADITIONAL = "城北有湖，湖心有島，島上建樓三層，東為書房七間，西為庫房五間，門前石橋與岸相連，橋南立碑，記其始末。"
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "lang"),
+    [("ja", TRADITIONAL, "zh"), ("hi", ENGLISH, "en"), ("ja", "この川は" + TRADITIONAL, "ja")],
+)
+def test_a_label_whose_script_the_text_lacks_is_passed_over(
+    label: str, text: str, lang: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Misled:
+        """The model, with a wrong label in front."""
+
+        def predict(self, line: str, k: int) -> tuple[list[str], list[float]]:
+            labels, scores = real.predict(line, k=k)
+            return [LABEL + label, *labels][:k], [0.99, *map(float, scores)][:k]
+
+    real = model()
+    monkeypatch.setattr("stages.language.model", Misled)
+    (row,) = measure([text])
+    assert row["lang"] == lang
+
+
+def test_every_language_bound_to_a_script_is_a_code_of_the_model() -> None:
+    bound = [code for codes in _WRITTEN_IN.values() for code in codes.split()]
+    assert len(bound) == len(set(bound))
+    assert set(bound) <= CODES
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n", "\u3000", "2024 3.14 100", "…!?", "🙂🙂", "\u200b"])

@@ -33,7 +33,7 @@ AWKWARD = st.text(
         ("a\r\n\n b \n", "a\n\nb\n"),
         ("\u2028a\u0085b\x0bc", "a b c"),
         ("", ""),
-        ("\0\u200b", ""),
+        ("\0\u200b\ud800", ""),
     ],
 )
 def test_standard_units(text: str, lines: str) -> None:

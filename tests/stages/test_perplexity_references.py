@@ -110,7 +110,15 @@ def test_references_are_written_short_or_long_and_resolve_to_files(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "settings", [{"reference": []}, {"reference": [3]}, {"order": 7}, {"prune": [0, 2, 1]}, {"prune": [1]}]
+    "settings",
+    [
+        {"reference": []},
+        {"reference": [3]},
+        {"reference": [{"path": "a", "language": "../en"}]},
+        {"order": 7},
+        {"prune": [0, 2, 1]},
+        {"prune": [1]},
+    ],
 )
 def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -222,10 +222,12 @@ def test_figures_are_no_phone_number(text: str) -> None:
         ("", "010-12345678"),
         ("", "138 0013 8000"),
         ("热线：", "400-800-1234"),
+        ("ask the director (", "415-555-0199"),
+        ("call (", "415-555-0199"),
     ],
 )
 def test_phone_numbers_are_found_whole(before: str, number: str) -> None:
-    assert found(f"{before}{number}") == [("phone", number)]
+    assert found(f"{before}{number}{')' * before.count('(')}") == [("phone", number)]
 
 
 def test_phone_regions_decide_which_national_numbers_count() -> None:
@@ -269,6 +271,8 @@ def test_us_numbers_need_hyphens_or_a_context_word(text: str, expected: list[str
         ("沈阳市和平区南京街1号", None),
         ("臺北市北投區復興三路70號", None),
         ("阳光小区3栋2单元501室", None),
+        ("香港皇后大道東183號", None),
+        ("太子道西322号", None),
     ],
 )
 def test_exact_addresses_are_found_whole(text: str, expected: str | None) -> None:
