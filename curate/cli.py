@@ -55,7 +55,10 @@ class Lazy(click.Group):
         "plan": "curate.commands_run", "run": "curate.commands_run", "status": "curate.commands_run",
         "clean": "curate.commands_run", "verify": "curate.commands_run",
         "report": "curate.commands_look", "sql": "curate.commands_look", "sample": "curate.commands_look",
-        "trace": "curate.commands_look", "tokenizer": "curate.commands_tokenizer",
+        "trace": "curate.commands_look", "what-if": "curate.commands_what_if",
+        "init": "curate.commands_init", "doctor": "curate.commands_doctor",
+        "similar": "curate.commands_dedup", "index": "curate.commands_dedup",
+        "tokenizer": "curate.commands_tokenizer",
     }  # fmt: skip
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -66,7 +69,7 @@ class Lazy(click.Group):
 
         if name not in self.groups:
             return None
-        found: click.Command = getattr(importlib.import_module(self.groups[name]), name)
+        found: click.Command = getattr(importlib.import_module(self.groups[name]), name.replace("-", "_"))
         return found
 
     def resolve_command(

@@ -3,27 +3,65 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from curate.cli import as_json, guarded, run_folder
 
+if TYPE_CHECKING:
+    from pipeline.stage import Judge
+
 
 @click.command()
 @run_folder
+@click.option(
+    "--rules",
+    "rules_of",
+    is_flag=False,
+    flag_value="*",
+    metavar="[STAGE]",
+    help="What each rule (of that stage) does: its distribution, what it alone removes, its overlaps.",
+)
 @as_json
 @guarded
-def report(root: Path, json_out: bool) -> None:
+def report(root: Path, rules_of: str | None, json_out: bool) -> None:  # fmt: skip
     """The funnel: documents in, kept and dropped by rule, and the tokenizer."""
     from curate.commands_run import print_report
     from report.funnel import funnel
 
-    if json_out:
+    if rules_of is not None:
+        _print_rules(root, None if rules_of == "*" else rules_of, json_out)
+    elif json_out:
         click.echo(json.dumps(funnel(root), ensure_ascii=False))
     else:
         print_report(root)
+
+
+def _print_rules(root: Path, stage: str | None, json_out: bool) -> None:
+    from rich.console import Console
+
+    from report.rules import rules, table
+    from report.views import connect
+
+    judge_of = _judges(root)
+
+    def measured_by(name: str) -> dict[str, str]:
+        judge, params = judge_of(name)
+        return {} if judge is None else judge.measured_by(params)
+
+    with connect(root) as db:
+        found = rules(db, measured_by, stage)
+    if json_out:
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return
+    console = Console(highlight=False, markup=False, width=None if Console().is_terminal else 200)
+    for one in found:
+        console.print(f"{one['stage']}: {one['documents']:,} documents judged, {one['dropped']:,} dropped")
+        if one["rules"]:
+            console.print(table(one))
 
 
 @click.command()
@@ -64,13 +102,13 @@ def sql(root: Path, query: str, json_out: bool) -> None:
 @as_json
 @guarded
 def sample(root: Path, stage: str | None, rule: str | None, n: int, json_out: bool) -> None:
-    """Dropped documents with the rule that dropped them; excerpts are masked."""
+    """Dropped documents with the rule that dropped them and the places that made it fire; all of it masked."""
     from report import look
     from report.views import connect
-    from stages.pii.mask import mask
+    from stages.pii.mask import mask, mask_around
 
     with connect(root) as db:
-        found = look.sample(db, mask, stage=stage, rule=rule, n=n)
+        found = look.sample(db, mask, stage=stage, rule=rule, n=n, explain=_explainer(root), around=mask_around)
     if json_out:
         for row in found:
             click.echo(json.dumps(row, ensure_ascii=False))
@@ -78,9 +116,46 @@ def sample(root: Path, stage: str | None, rule: str | None, n: int, json_out: bo
     for row in found:
         click.secho(f"{row['doc_id']}  {row['source']}  {row['record']}", bold=True)
         click.echo(f"  {row['stage']}: {_reason(row)}")
+        for place in row["places"]:
+            parts = (place[k].replace("\n", "⏎") for k in ("before", "inside", "after"))
+            click.echo("    {}⟦{}⟧{}".format(*parts))
+        if len(row["spans"]) > len(row["places"]):
+            click.echo(f"    and {len(row['spans']) - len(row['places']):,} more places")
         click.echo("  " + row["excerpt"].replace("\n", "\n  "))
     if not found:
         click.echo("nothing was dropped")
+
+
+def _explainer(root: Path) -> Any:
+    """(stage, rule, text) -> spans; none where a stage is no judge of this project."""
+    judge_of = _judges(root)
+
+    def explain(stage: str, rule: str, text: str) -> list[tuple[int, int]]:
+        judge, params = judge_of(stage)
+        return [] if judge is None else judge.explain(text, params, rule)
+
+    return explain
+
+
+def _judges(root: Path) -> Callable[[str], tuple[type[Judge] | None, Any]]:
+    """stage -> its judge and the params of the run; (None, None) where it is no judge of this project."""
+    from pipeline.runner import read_run
+    from pipeline.stage import Judge
+    from stages.registry import registry
+
+    run, find = read_run(root), registry().find
+    types = {entry["stage"]: entry["type"] for entry in run["stages"]}
+
+    def judge_of(stage: str) -> tuple[type[Judge] | None, Any]:
+        try:
+            judge = find(types[stage])
+        except KeyError:
+            return None, None
+        if not issubclass(judge, Judge):
+            return None, None
+        return judge, judge.Params.model_validate(run["params"][stage])
+
+    return judge_of
 
 
 def _reason(row: dict[str, Any]) -> str:

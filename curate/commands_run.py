@@ -139,7 +139,7 @@ def status(root: Path, json_out: bool) -> None:
     from report.views import manifests
 
     finished = [entry["stage"] for entry, _ in manifests(root)]
-    wanted = list(read_run(root).get("params", {}))
+    wanted = read_run(root).get("order", finished)
     try:
         with run_lock(root):
             writer = None

@@ -19,13 +19,15 @@ def explain(error: Exception) -> tuple[str, int] | None:
     from pipeline.sources import UnreadableFileError
     from report.look import NotFoundError
     from report.views import NoRunError
+    from stages.dedup.runs import NoStageError
+    from stages.dedup.similar import NoShingleError
 
     match error:
         case ConfigError():
             return str(error), 2
         case MissingInputError():
-            return f"{error}; check the path in the config, it is relative to the config file", 2
-        case NoRunError() | NotFoundError():
+            return str(error), 2
+        case NoRunError() | NotFoundError() | NoStageError() | NoShingleError():
             return str(error), 2
         case QuarantineLimitError():
             return str(error), 3

@@ -108,7 +108,8 @@ def _type(annotation: Any) -> str:
     if origin is typing.Literal:
         return " or ".join(f"`{a}`" for a in arguments)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_type(a) for a in arguments if a is not type(None)))
+        shown = [a for a in arguments if a is not type(None) and a != tuple[()]]  # the empty tuple: no list is given
+        return " or ".join(dict.fromkeys(map(_type, shown)))
     if origin in (list, tuple, frozenset, set):
         return f"list of {_type(arguments[0])}"
     if origin is dict:

@@ -3,6 +3,9 @@
 Of all pairs of neighbours the one that was learned first is merged, the leftmost of equals, until none is left. A new
 symbol has a larger id than the pair it came from, so its own pairs are always merged later. Short pieces are searched
 from end to end each time; a long piece keeps its pairs in a heap and its symbols in a linked list, O(n log n).
+
+Most pieces of a text have been met before, so short pieces are kept with their ids, in an open-addressing table of
+bounded size, with the keys of `kernels/pieces.py`; a piece with a hash for a key is compared byte by byte.
 """
 
 from typing import Any
@@ -11,76 +14,100 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-SHORT = 48  # bytes of a piece that is searched from end to end
+from kernels.pieces import BLOCK, find_keys, first_slot
+
+SHORT = 127  # bytes of a piece that is searched from end to end, and kept: seven bits
+ID_BITS = 21  # an id and the pair it was made from lie in one number
+MOST_IDS = (1 << ID_BITS) - 1
 NONE = np.int64(1 << 31)  # above every id
 SPREAD = 0x1E3779B97F4A7C15
+MOST = 1 << 20  # rows of the table of kept pieces, half of them used: 32 MB
+# Columns of that table: key (0: free), where the bytes begin in the store << 7 | how many there are, number of ids, the
+# ids themselves where they are one or two, else where they begin among the kept ids.
+KEY, PLACE, MANY, IDS = range(4)
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
-SLOTS = types.Array(types.int64, 2, "C", readonly=True)
 ROWS = types.Array(types.int64, 2, "C")
-RESULT = types.Tuple((types.Array(types.int32, 1, "C"), types.Array(types.int64, 1, "C")))
+STORE = types.Array(types.uint8, 1, "C")
+IDS_OUT = types.Array(types.int32, 1, "C")
+FILLED = types.UniTuple(types.int64, 3)
+MERGES = types.UniTuple(types.Array(types.int64, 1, "C"), 2)
+RESULT = types.Tuple((IDS_OUT, types.Array(types.int64, 1, "C"), ROWS, STORE, IDS_OUT, FILLED))
+
+Kept = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], tuple[int, int, int]]
 
 
-@njit(ROWS(types.Array(types.int64, 2, "C", readonly=True)), nogil=True, cache=True)
+@njit(types.Array(types.int64, 1, "C")(types.Array(types.int64, 2, "C", readonly=True)), nogil=True, cache=True)
 def pair_slots(merges: Any) -> Any:
-    """Hash table of the merges (left id, right id), whose ids follow from 256: rows of left << 32 | right, new id."""
+    """Hash table of the merges (left id, right id), whose ids follow from 256: pair << ID_BITS | new id, 0 if free."""
     size = 16
-    while size < 3 * len(merges):
+    while size < 4 * len(merges):
         size *= 2
-    slots = np.full((size, 2), -1, np.int64)
+    slots = np.zeros(size, np.int64)
     for k in range(len(merges)):
-        key = merges[k, 0] << 32 | merges[k, 1]
-        s = ((key ^ key >> 32) * SPREAD) >> 24 & (size - 1)
-        while slots[s, 0] != -1:
+        pair = merges[k, 0] << ID_BITS | merges[k, 1]
+        s = (pair * SPREAD) >> 29 & (size - 1)
+        while slots[s] != 0:
             s = (s + 1) & (size - 1)
-        slots[s, 0] = key
-        slots[s, 1] = 256 + k
+        slots[s] = pair << ID_BITS | 256 + k
     return slots
 
 
 @njit(nogil=True)
 def joined(slots: Any, left: Any, right: Any) -> Any:
     """Id of the merge of two symbols, or NONE."""
-    key = left << 32 | right
+    pair = left << ID_BITS | right
     mask = len(slots) - 1
-    s = ((key ^ key >> 32) * SPREAD) >> 24 & mask
-    while slots[s, 0] != key:
-        if slots[s, 0] == -1:
-            return NONE
+    s = (pair * SPREAD) >> 29 & mask
+    slot = slots[s]
+    while slot >> ID_BITS != pair and slot != 0:  # as a rule false at once, whatever the answer: no jump to guess
         s = (s + 1) & mask
-    return slots[s, 1]
+        slot = slots[s]
+    return slot & MOST_IDS if slot != 0 else NONE
 
 
 @njit(nogil=True)
-def encode_short(data: Any, start: Any, end: Any, slots: Any, ids: Any, pairs: Any, out: Any, at: Any) -> Any:
-    """Encode one piece of two to SHORT bytes into out[at:]; ids and pairs are workspace. Returns the new at."""
+def encode_short(data: Any, start: Any, end: Any, merges: Any, work: Any, out: Any, at: Any) -> Any:
+    """Encode one piece of up to SHORT bytes into out[at:]; work has four rows of SHORT + 2. Returns the new at.
+
+    The symbols form a linked list over places 1..n; MOST_IDS, which merges with nothing, stands at 0 and n + 1.
+    """
+    slots, byte_pairs = merges
+    ids, after, ahead, pairs = work[0], work[1], work[2], work[3]  # pairs: id of the merge << 8 | place of its left
     n = end - start
-    for k in range(n):
-        ids[k] = data[start + k]
-    for k in range(n - 1):
-        pairs[k] = joined(slots, ids[k], ids[k + 1])
-    while n > 1:
-        best = NONE
-        i = 0
-        for k in range(n - 1):
-            if pairs[k] < best:
-                best = pairs[k]
-                i = k
-        if best == NONE:
-            break
+    ids[0] = MOST_IDS
+    ids[n + 1] = MOST_IDS
+    for k in range(1, n + 1):
+        ids[k] = data[start + k - 1]
+        after[k] = k + 1
+        ahead[k] = k - 1
+    for k in range(1, n):
+        pairs[k] = byte_pairs[ids[k] << 8 | ids[k + 1]] << 8 | k
+    least = NONE << 8
+    for k in range(1, n):
+        least = min(least, pairs[k])
+    while least >> 8 < NONE:
+        i, best = least & 255, least >> 8
+        gone, k = after[i], ahead[i]
+        j = after[gone]
         ids[i] = best
-        n -= 1
-        for k in range(i + 1, n):
-            ids[k] = ids[k + 1]
-            pairs[k - 1] = pairs[k]
-        if i > 0:
-            pairs[i - 1] = joined(slots, ids[i - 1], best)
-        if i < n - 1:
-            pairs[i] = joined(slots, best, ids[i + 1])
-    for k in range(n):
-        out[at + k] = ids[k]
-    return at + n
+        after[i] = j
+        ahead[j] = i
+        pairs[gone] = pairs[i] = pairs[k] = NONE << 8
+        to_right = joined(slots, best, ids[j]) << 8 | i
+        to_left = joined(slots, ids[k], best) << 8 | k
+        least = min(to_left, to_right)
+        for q in range(1, n):  # before the two are stored, which the reads would have to wait for
+            least = min(least, pairs[q])
+        pairs[i] = to_right
+        pairs[k] = to_left
+    k = np.int64(1)
+    while k <= n:
+        out[at] = ids[k]
+        at += 1
+        k = after[k]
+    return at
 
 
 @njit(nogil=True)
@@ -116,8 +143,9 @@ def drop_top(heap: Any, n: Any) -> Any:
 
 
 @njit(nogil=True)
-def encode_long(data: Any, start: Any, end: Any, slots: Any, out: Any, at: Any) -> Any:
+def encode_long(data: Any, start: Any, end: Any, merges: Any, out: Any, at: Any) -> Any:
     """Encode one piece into out[at:] with a heap of (id of the merge, place of its left symbol)."""
+    slots, byte_pairs = merges
     n = end - start
     ids = np.empty(n, np.int64)
     after = np.empty(n, np.int64)
@@ -130,7 +158,7 @@ def encode_long(data: Any, start: Any, end: Any, slots: Any, out: Any, at: Any) 
         after[k] = k + 1
         ahead[k] = k - 1
     for k in range(n - 1):
-        pairs[k] = joined(slots, ids[k], ids[k + 1])
+        pairs[k] = byte_pairs[ids[k] << 8 | ids[k + 1]]
         if pairs[k] < NONE:
             waiting = push(heap, waiting, pairs[k] << 32 | k)
     while waiting > 0:
@@ -161,45 +189,157 @@ def encode_long(data: Any, start: Any, end: Any, slots: Any, out: Any, at: Any) 
     return at
 
 
+@njit(nogil=True)
+def longer(a: Any, n: Any) -> Any:
+    """A copy with room for n values."""
+    b = np.empty(n, a.dtype)
+    b[: len(a)] = a
+    return b
+
+
+@njit(nogil=True)
+def wider(cells: Any) -> Any:
+    """The table of kept pieces with twice the rows."""
+    wide = np.zeros((2 * len(cells), 4), np.int64)
+    mask = len(wide) - 1
+    for o in range(len(cells)):
+        if cells[o, KEY] != 0:
+            s = first_slot(cells[o, KEY], mask)
+            while wide[s, KEY] != 0:
+                s = (s + 1) & mask
+            for f in range(4):
+                wide[s, f] = cells[o, f]
+    return wide
+
+
+@njit(nogil=True)
+def encode_block(
+    data: Any, start: Any, ends: Any, keys: Any, merges: Any, cells: Any, store: Any, kept: Any, filled: Any,
+    work: Any, out: Any, at: Any,
+) -> Any:  # fmt: skip
+    """Encode pieces that follow one another into out[at:], from the table where they are kept; there must be room.
+
+    filled: how many pieces are kept, their bytes in store, their ids in kept. Returns it with the new at.
+    """
+    pieces, used, many_kept = filled
+    mask = len(cells) - 1
+    for k in range(len(ends)):
+        end = ends[k]
+        size = end - start
+        if size > SHORT:
+            at = encode_long(data, start, end, merges, out, at)
+            start = end
+            continue
+        key = keys[k]
+        s = first_slot(key, mask)
+        while cells[s, KEY] != 0:
+            if cells[s, KEY] == key:
+                if key > 0:
+                    break
+                if cells[s, PLACE] & 127 == size:
+                    a = cells[s, PLACE] >> 7
+                    q = start
+                    while q < end and store[a] == data[q]:
+                        q += 1
+                        a += 1
+                    if q == end:
+                        break
+            s = (s + 1) & mask
+        if cells[s, KEY] != 0:
+            many = cells[s, MANY]
+            ids = cells[s, IDS]
+            if many <= 2:
+                out[at] = ids & 0xFFFFFFFF
+                out[at + 1] = ids >> 32
+            else:
+                for q in range(many):
+                    out[at + q] = kept[ids + q]
+            at += many
+        else:
+            first = at
+            at = encode_short(data, start, end, merges, work, out, at)
+            many = at - first
+            if pieces < len(cells) >> 1:
+                cells[s, KEY] = key
+                cells[s, PLACE] = used << 7 | size
+                cells[s, MANY] = many
+                for q in range(start, end):
+                    store[used] = data[q]
+                    used += 1
+                if many <= 2:
+                    cells[s, IDS] = np.int64(out[first]) | (np.int64(out[at - 1]) << 32 if many == 2 else 0)
+                else:
+                    cells[s, IDS] = many_kept
+                    for q in range(many):
+                        kept[many_kept + q] = out[first + q]
+                    many_kept += many
+                pieces += 1
+        start = end
+    return (pieces, used, many_kept), at
+
+
 @njit(
-    RESULT(BYTES, INTEGERS, INTEGERS, INTEGERS, INTEGERS, SLOTS),
+    RESULT(BYTES, INTEGERS, INTEGERS, INTEGERS, INTEGERS, MERGES, ROWS, STORE, IDS_OUT, FILLED),
     nogil=True,
     cache=True,
 )
-def encode(data: Any, starts: Any, ends: Any, before: Any, specials: Any, slots: Any) -> Any:
+def encode(
+    data: Any, starts: Any, ends: Any, before: Any, specials: Any, merges: Any, cells: Any, store: Any, kept: Any,
+    filled: Any,
+) -> Any:  # fmt: skip
     """Ids of the pieces of segments, as `scanners.scan` gives them.
 
-    specials: per segment the id that stands there instead of text, or -1. Returns the ids and, per segment and once
-    more at the end, the number of ids before it.
+    specials: per segment the id that stands there instead of text, or -1. merges: `tables_of`. The last four are the
+    kept pieces, at first `nothing_kept()`. Returns the ids, per segment and once more at the end the number of ids
+    before it, and the kept pieces for the next call.
     """
-    total = np.int64(0)
+    total = np.int64(2)  # the last piece may write one place too many
     for s in range(len(starts)):
         total += 1 if before[s] == before[s + 1] else ends[before[s + 1] - 1] - starts[s]
     out = np.empty(total, np.int32)
     offsets = np.zeros(len(starts) + 1, np.int64)
-    ids = np.empty(SHORT, np.int64)
-    pairs = np.empty(SHORT, np.int64)
+    keys = np.empty(BLOCK, np.int64)
+    words = np.empty(1 << 14, np.int64)
+    work = np.empty((4, SHORT + 2), np.int64)
     at = np.int64(0)
     for s in range(len(starts)):
         if specials[s] >= 0:
             out[at] = specials[s]
             at += 1
         start = starts[s]
-        for k in range(before[s], before[s + 1]):
-            end = ends[k]
-            if end - start == 1:
-                out[at] = data[start]
-                at += 1
-            elif end - start <= SHORT:
-                at = encode_short(data, start, end, slots, ids, pairs, out, at)
-            else:
-                at = encode_long(data, start, end, slots, out, at)
-            start = end
+        for block in range(before[s], before[s + 1], BLOCK):
+            some = ends[block : min(block + BLOCK, before[s + 1])]
+            size = some[-1] - start
+            if size > len(words):
+                words = np.empty(2 * size, np.int64)
+            if 2 * (filled[0] + len(some)) > len(cells) and len(cells) < MOST:
+                cells = wider(cells)
+            if filled[1] + SHORT * BLOCK > len(store):
+                store = longer(store, 2 * len(store) + SHORT * BLOCK)
+            if filled[2] + SHORT * BLOCK > len(kept):
+                kept = longer(kept, 2 * len(kept) + SHORT * BLOCK)
+            find_keys(data, start, some, words, keys)
+            filled, at = encode_block(data, start, some, keys, merges, cells, store, kept, filled, work, out, at)
+            start = some[-1]
         offsets[s + 1] = at
-    return out[:at].copy(), offsets
+    return out[:at].copy(), offsets, cells, store, kept, filled
 
 
-def table_of(merges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The hash table that `encode` takes, from merges of shape (n, 2)."""
-    slots: NDArray[np.int64] = pair_slots(np.ascontiguousarray(merges, np.int64))
-    return slots
+def tables_of(merges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tables that `encode` takes, from merges of shape (n, 2): all pairs hashed, and pairs of bytes by number.
+
+    Raises ValueError for more than 2**21 ids.
+    """
+    if 256 + len(merges) > MOST_IDS:
+        raise ValueError(f"{len(merges)} merges: the encoder takes at most {MOST_IDS - 256}")
+    merges = np.ascontiguousarray(merges, np.int64)
+    byte_pairs = np.full(1 << 16, NONE, np.int64)
+    for new in np.flatnonzero((merges < 256).all(axis=1)).tolist():
+        byte_pairs[merges[new, 0] << 8 | merges[new, 1]] = 256 + new
+    slots: NDArray[np.int64] = pair_slots(merges)
+    return slots, byte_pairs
+
+
+def nothing_kept() -> Kept:
+    """No kept pieces: their table, bytes, ids, and how much of each is filled."""
+    return np.zeros((1 << 10, 4), np.int64), np.empty(0, np.uint8), np.empty(0, np.int32), (0, 0, 0)

@@ -40,7 +40,7 @@ def _common(values: I64s, i: int, i_end: int, j: int, j_end: int, needed: Any) -
     return found
 
 
-_CHOOSE = types.void(*[INTEGERS] * 8, F64, I64, *[OUT] * 4)
+_CHOOSE = types.void(*[INTEGERS] * 8, F64, I64, I64, *[OUT] * 4)
 
 
 @njit([_CHOOSE], nogil=True, cache=True)
@@ -55,6 +55,7 @@ def choose(
     stops: I64s,
     threshold: float,
     limit: int,
+    fixed: int,
     kept: I64s,
     common: I64s,
     found_in: I64s,
@@ -67,6 +68,7 @@ def choose(
     ascending, those of document d being visits[first[d]:first[d + 1]].
     values[starts[d]:stops[d]]: the sorted distinct shingle hashes of document d, at least one.
     limit: comparisons a bucket may cost; from there on its pairs are left out (other buckets may still find them).
+    fixed: the first so many documents stay whatever they are like (those of an earlier corpus).
     Out: kept[d] is the kept document that removes d, or -1; common[d] the size of their intersection; found_in[d] the
     bucket in which they met; spent[g] the comparisons that bucket g cost, limit + 1 if it would have cost more.
     """
@@ -81,7 +83,7 @@ def choose(
             g = bucket[place]
             for q in range(place + 1, ends[g]):
                 other = members[q]
-                if kept[other] >= 0 or compared[other] == d:
+                if other < fixed or kept[other] >= 0 or compared[other] == d:
                     continue
                 if spent[g] >= limit:
                     spent[g] = limit + 1
@@ -96,3 +98,36 @@ def choose(
                     kept[other] = d
                     common[other] = shared
                     found_in[other] = g
+
+
+@njit(nogil=True)
+def _root(parent: I64s, d: Any) -> Any:
+    while parent[d] != d:
+        parent[d] = parent[parent[d]]
+        d = parent[d]
+    return d
+
+
+@njit([types.void(INTEGERS, INTEGERS, OUT)], nogil=True, cache=True)
+def unite(members: I64s, ends: I64s, parent: I64s) -> None:
+    """Join the documents of each bucket: bucket g is members[ends[g - 1]:ends[g]].
+
+    parent: int64, a forest over all documents, at first parent[d] = d; a root is the least document of its component.
+    """
+    start = np.int64(0)
+    for g in range(len(ends)):
+        if start < ends[g]:
+            least = _root(parent, members[start])
+            for k in range(start + 1, ends[g]):
+                other = _root(parent, members[k])
+                if other < least:
+                    least, other = other, least
+                parent[other] = least
+        start = ends[g]
+
+
+@njit([types.void(INTEGERS, OUT, OUT)], nogil=True, cache=True)
+def roots(documents: I64s, parent: I64s, out: I64s) -> None:
+    """The root of each of these documents: those of one component have the same."""
+    for k in range(len(documents)):
+        out[k] = _root(parent, documents[k])

@@ -182,6 +182,41 @@ def shingles(data: Bytes, offsets: I64s, table: Table, words: int, characters: i
         out[ends[d] : ends[d + 1]] = units[:count]
 
 
+@njit([types.UniTuple(I64, 2)(BYTES, TABLE, OUT_INTEGERS, OUT_INTEGERS)], nogil=True, cache=True)
+def unit_places(text: Bytes, table: Table, starts: I64s, ends: I64s) -> tuple[int, int]:
+    """Where the units stand that `shingles` sees of one text: unit k is text[starts[k]:ends[k]], in bytes.
+
+    starts, ends: int64, with room for half the bytes of text and one more. Returns how many units there are and how
+    many of them are single characters.
+    """
+    found = characters = i = 0
+    within = False
+    while i < len(text):
+        first = i
+        code = np.int64(text[i])
+        i += 1
+        if code >= 0x80:
+            size = 1 if code < 0xE0 else 2 if code < 0xF0 else 3
+            code &= 0x3F >> size
+            for k in range(i, i + size):
+                code = code << 6 | (text[k] & 0x3F)
+            i += size
+        kind = np.int64(table[code]) >> KIND_SHIFT
+        if kind == WORD:
+            if not within:
+                starts[found] = first
+                found += 1
+                within = True
+            ends[found - 1] = i
+        elif kind != IGNORED:
+            within = False
+            if kind == CHARACTER:
+                starts[found], ends[found] = first, i
+                found += 1
+                characters += 1
+    return found, characters
+
+
 @njit([types.void(OUT_INTEGERS, OUT_INTEGERS)], nogil=True, cache=True)
 def distinct(values: I64s, ends: I64s) -> None:
     """Close up repeats in each sorted run values[ends[d]:ends[d + 1]], in place."""

@@ -143,6 +143,54 @@ def count(
     return rows, store, pieces, used
 
 
+@njit(nogil=True)
+def slot_of(data: Any, start: Any, end: Any, key: Any, rows: Any, store: Any) -> Any:
+    """The row of a piece, or the free one where it belongs."""
+    mask = len(rows) - 1
+    s = first_slot(key, mask)
+    while rows[s, KEY] != 0:
+        if rows[s, KEY] == key:
+            if key > 0:
+                return s
+            a = rows[s, START]
+            if rows[s, SIZE] == end - start and np.array_equal(store[a : a + end - start], data[start:end]):
+                return s
+        s = (s + 1) & mask
+    return s
+
+
+@njit(
+    RESULT(BYTES, INTEGERS, INTEGERS, INTEGERS, ROWS, STORE, types.int64, types.int64),
+    nogil=True,
+    cache=True,
+)
+def absorb(data: Any, ends: Any, counts: Any, documents: Any, rows: Any, store: Any, pieces: Any, used: Any) -> Any:
+    """Add the pieces data[:ends[0]], data[ends[0]:ends[1]], … with their counts and documents to a table."""
+    keys = np.empty(BLOCK, np.int64)
+    words = np.empty(1 << 14, np.int64)
+    start = np.int64(0)
+    for block in range(0, len(ends), BLOCK):
+        some = ends[block : block + BLOCK]
+        size = some[-1] - start
+        if size > len(words):
+            words = np.empty(2 * size, np.int64)
+        rows, store = room(rows, store, pieces, used, len(some), size)
+        find_keys(data, start, some, words, keys)
+        for k in range(len(some)):
+            s = slot_of(data, start, some[k], keys[k], rows, store)
+            if rows[s, KEY] == 0:
+                rows[s, KEY] = keys[k]
+                rows[s, START] = used
+                rows[s, SIZE] = some[k] - start
+                store[used : used + some[k] - start] = data[start : some[k]]
+                used += some[k] - start
+                pieces += 1
+            rows[s, COUNT] += counts[block + k]
+            rows[s, DOCUMENTS] += documents[block + k]
+            start = some[k]
+    return rows, store, pieces, used
+
+
 def empty_table() -> tuple[NDArray[np.int64], NDArray[np.uint8], int, int]:
     """A table without pieces: rows, store, number of pieces, bytes in the store."""
     return np.zeros((1 << 12, 6), np.int64), np.empty(1 << 16, np.uint8), 0, 0

@@ -4,91 +4,36 @@ A *word* is, between Unicode white space, a run of characters that holds at leas
 put no space between words (`UNSPACED_SCRIPTS`) one character, with the marks that follow it, is a word of its own, also
 inside a run of other characters. So a document of any mixture of scripts has one reading.
 
-`word_classes.npz` holds the class bits of every code point, from the `regex` module: `starts` (first code point of a
-run of equal classes) and `classes`. Rebuild it with `python -m kernels.words`, and set `DIGEST` to what that prints.
+`kernels.word_tables` says which class every code point has.
 """
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numba import int32, int64, njit, types, uint8, void
 from numpy.typing import NDArray
 
-CODE_POINTS: Final = 0x110000
-DATA: Final = Path(__file__).with_name("word_classes.npz")
-DIGEST: Final = "e047384581e69676e4d7b57b6f1b7280"
-
-UNSPACED_SCRIPTS: Final = (
-    *("Han", "Hiragana", "Katakana", "Bopomofo", "Yi"),
-    *("Thai", "Lao", "Khmer", "Myanmar", "Tai_Le", "New_Tai_Lue", "Tai_Tham", "Tai_Viet"),
-    *("Tibetan", "Javanese", "Balinese"),
-)
-
-SPACE, LETTER, NUMBER, MARK, UNIT, DOT, BULLET, TERMINAL = (1 << k for k in range(8))
-CLASSES: Final = (
-    (SPACE, r"\p{White_Space}"),
-    (LETTER, r"\p{L}"),
-    (NUMBER, r"\p{N}"),
-    (MARK, r"\p{M}"),
-    # Below U+0800 only tone letters qualify, which other scripts use too; so a unit takes at least three bytes.
-    (UNIT, r"[[\p{L}\p{N}]&&[\u0800-\U0010FFFF]&&[" + "".join(rf"\p{{scx={s}}}" for s in UNSPACED_SCRIPTS) + "]]"),
-    (DOT, "[.。…⋯]"),
-    (BULLET, "[•‣⁃◦●○▪▫■□∙·]"),
-    (TERMINAL, r"[\p{Sentence_Terminal}…⋯]"),
-)
+from kernels.word_tables import BULLET, CLOSING, DOT, LETTER, MARK, NUMBER, SPACE, TERMINAL, UNIT, UPPER, class_table
 
 STOP_WORDS: Final = ("the", "be", "to", "of", "and", "that", "have", "with")
 """Rae et al. 2021, appendix A1.1."""
 
 SHORT: Final = 30  # characters; a line with fewer is short
-CLOSING: Final = "\"'”’»)]}」』】）》〉"
-"""What may stand between the end of a sentence and the end of its line."""
 
 COLUMNS: Final = (
     *("characters", "words", "units", "spaced_characters", "alphabetic", "stop_words", "hashes", "ellipses"),
     *("lines", "bullet_lines", "ellipsis_lines", "terminal_lines", "short_lines"),
     *("sentences", "curly_brackets", "lorem_ipsum"),
+    *("white_space", "letters", "upper_case", "numbers", "url_characters", "longest_line"),
 )
 """What is counted: characters are code points, `spaced_characters` those of words that are no units, `stop_words`
 the distinct ones of STOP_WORDS."""
 (CHARACTERS, WORDS, UNITS, SPACED_CHARACTERS, ALPHABETIC, STOPS, HASHES, ELLIPSES) = range(8)
 (LINES, BULLET_LINES, ELLIPSIS_LINES, TERMINAL_LINES, SHORT_LINES) = range(8, 13)
 (SENTENCES, BRACES, LOREM_IPSUM) = range(13, 16)
-
-
-def build_classes() -> NDArray[np.uint8]:
-    """Class bits of every code point, shape (0x110000,), from the installed `regex` module; surrogates have none."""
-    import regex
-
-    points = [*range(0xD800), *range(0xE000, CODE_POINTS)]
-    text = "".join(map(chr, points))
-    table = np.zeros(CODE_POINTS, np.uint8)
-    for bit, pattern in CLASSES:
-        members = np.array([ord(c) for c in regex.findall(pattern, text, regex.V1)], np.int64)
-        table[members] |= bit
-    return table
-
-
-@cache
-def class_table() -> NDArray[np.uint8]:
-    """The stored classes, shape (0x110000,), read-only; ValueError when the file is not the one this code is for."""
-    with np.load(DATA) as stored:
-        starts, classes = stored["starts"], stored["classes"]
-    table = np.repeat(classes, np.diff(starts, append=CODE_POINTS)).astype(np.uint8)
-    if digest(table) != DIGEST:
-        raise ValueError(f"{DATA} does not hold the word classes of this version: install the package again")
-    table.flags.writeable = False
-    return table
-
-
-def digest(table: NDArray[np.uint8]) -> str:
-    """BLAKE2b (128 bits, hex) of a class table."""
-    return hashlib.blake2b(table.tobytes(), digest_size=16).hexdigest()
+(WHITE_SPACE, LETTERS, UPPER_CASE, NUMBERS, URL_CHARACTERS, LONGEST_LINE) = range(16, 22)
 
 
 def _packed(word: str) -> int:
@@ -252,12 +197,54 @@ def _sentences(points: Any, classes: Any, n: Any, counts: Any) -> Any:
             i += 1
 
 
+@njit(int64(_OUT32, int64, int64), nogil=True, cache=True)
+def _scheme(points: Any, colon: Any, least: Any) -> Any:
+    """Where "http" or "https" before a colon begins, not before `least`; -1 if none does."""
+    last = colon - (points[max(colon - 1, 0)] | 0x20 == 0x73)
+    if last - 4 < least:
+        return -1
+    h, t, u, p = points[last - 4] | 0x20, points[last - 3] | 0x20, points[last - 2] | 0x20, points[last - 1] | 0x20
+    return last - 4 if h == 0x68 and t == 0x74 and u == 0x74 and p == 0x70 else -1
+
+
+@njit(void(_OUT8, int64, _OUT64), nogil=True, cache=True)
+def _kinds(classes: Any, n: Any, counts: Any) -> Any:
+    """Count characters by their class."""
+    spaces = letters = uppers = numbers = np.int64(0)
+    for i in range(n):
+        c = np.int64(classes[i])
+        spaces += (c & SPACE) > 0
+        letters += (c & LETTER) > 0
+        uppers += c & (UPPER | LETTER) == UPPER | LETTER
+        numbers += (c & NUMBER) > 0
+    counts[WHITE_SPACE], counts[LETTERS], counts[UPPER_CASE], counts[NUMBERS] = spaces, letters, uppers, numbers
+
+
+@njit(void(_OUT32, _OUT8, int64, _OUT64), nogil=True, cache=True)
+def _urls(points: Any, classes: Any, n: Any, counts: Any) -> Any:
+    """Characters from `http://`, `https://` or `www.` (in either letter case) to the next white space or unit."""
+    end = np.int64(0)
+    for i in range(n - 3):
+        start = np.int64(-1)
+        if points[i] == 0x3A and points[i + 1] == 0x2F:  # :/
+            if points[i + 2] == 0x2F:
+                start = _scheme(points, i, end)
+        elif points[i] | 0x20 == 0x77 and i >= end and points[i + 1] | 0x20 == 0x77:  # w
+            if points[i + 2] | 0x20 == 0x77 and points[i + 3] == 0x2E:
+                start = i
+        if start >= 0:
+            end = i
+            while not classes[end] & (SPACE | UNIT):
+                end += 1
+            counts[URL_CHARACTERS] += end - start
+
+
 @njit(void(_OUT32, _OUT8, int64, int64, _OUT64), nogil=True, cache=True)
 def _line_ends(points: Any, classes: Any, first: Any, last: Any, counts: Any) -> Any:
     """Does the line first..last (white space stripped) begin with a bullet, how does it end, is it short?"""
     p = points[first]
     marker = p == 0x2A or p == 0x2B or p == 0x2D  # * + - mark an item only before white space
-    if classes[first] & BULLET or (marker and first < last and classes[first + 1] & SPACE):
+    if classes[first] & (BULLET | LETTER) == BULLET or (marker and first < last and classes[first + 1] & SPACE):
         counts[BULLET_LINES] += 1
     i = last
     single = False
@@ -290,6 +277,7 @@ def _lines(points: Any, classes: Any, n: Any, hashes: Any, lengths: Any, found: 
                 hashes[found] = _hash(points, first, last + 1)
                 lengths[found] = last + 1 - first
                 counts[LINES] += 1
+                counts[LONGEST_LINE] = max(counts[LONGEST_LINE], np.int64(last + 1 - first))
                 _line_ends(points, classes, first, last, counts)
             found += 1
             first = -1
@@ -326,6 +314,8 @@ def _scan(
         words = _words(points, classes, n, word_hashes, word_lengths, words, counts[d])
         _symbols(points, classes, n, counts[d])
         _sentences(points, classes, n, counts[d])
+        _kinds(classes, n, counts[d])
+        _urls(points, classes, n, counts[d])
         lines = _lines(points, classes, n, line_hashes, line_lengths, lines, counts[d])
         word_ends[d] = words
         line_ends[d] = lines
@@ -351,10 +341,3 @@ class Scan:
         words_out = (self.word_hashes, self.word_lengths, self.word_ends)
         lines_out = (self.line_hashes, self.line_lengths, self.line_ends)
         _scan(offsets, data, class_table(), self.counts, *words_out, *lines_out)
-
-
-if __name__ == "__main__":
-    built = build_classes()
-    starts = np.flatnonzero(np.diff(built, prepend=255)).astype(np.uint32)
-    np.savez_compressed(DATA, starts=starts, classes=built[starts])
-    print(digest(built))

@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from pipeline import yaml_lines
+from pipeline.inputs import MissingInputError, resolve, source_files
 from pipeline.sources import Source, SourceStage
 from pipeline.stage import Closing, Params, Stage, StageUse
 
@@ -84,6 +85,11 @@ def load(file: Path, registry: Registry, overrides: Sequence[str] = ()) -> RunCo
     return _Check(shown, lines, registry).run(data, file.parent, overrides)
 
 
+def check_params(kind: type[M], value: Any, stage: str, registry: Registry, shown: str) -> M:
+    """Settings of one stage, checked as a config's are; `shown` says where they come from. Raises ConfigError."""
+    return _Check(shown, {}, registry).model(kind, value, (stage,))
+
+
 def set_values(data: dict[str, Any], overrides: Sequence[str], shown: str, registry: Registry) -> None:
     """Apply `KEY=VALUE` texts to a config's plain data: `gopher.min_words=30`, `sources.essays.weight=2`, `name=x`."""
     for text in overrides:
@@ -147,8 +153,25 @@ class _Check:
         own = {k: v for k, v in data.items() if k not in others}
         settings = self.model(RunSettings, own, (), extra=others)
         self.distinct_sources(settings)
-        stages = self.link(self.stage_list(data, settings), settings.sources)
-        return RunConfig(self.shown, base, settings, stages)
+        listed = self.stage_list(data, settings)
+        linked = self.link(listed, settings.sources)
+        self.inputs_exist(settings, listed, base)
+        return RunConfig(self.shown, base, settings, linked)
+
+    def inputs_exist(
+        self, settings: RunSettings, uses: Sequence[tuple[StageUse, yaml_lines.Place]], base: Path
+    ) -> None:
+        """Every path of the config points to a file before any work begins."""
+        at: yaml_lines.Place = ()
+        try:
+            for i, source in enumerate(settings.sources):
+                at = ("sources", i, "path")
+                source_files(source.path, base)
+            for use, at in uses:  # noqa: B007 - `at` says where it failed
+                resolve(use.params, base, lambda path: "")
+        except MissingInputError as error:
+            advice = "paths are relative to the config file"
+            raise self.fail(at, f"{error}; {advice}") from error
 
     def fail(self, at: yaml_lines.Place, message: str, key: str | None = None) -> ConfigError:
         line = next((self.lines[at[:n]] for n in range(len(at), 0, -1) if at[:n] in self.lines), None)

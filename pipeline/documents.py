@@ -26,6 +26,8 @@ DOCUMENTS: Final = pa.schema(
         pa.field("replacements", pa.int64(), nullable=False),  # undecodable places now U+FFFD
         pa.field("surrogates", pa.int64(), nullable=False),  # lone surrogates now U+FFFD
         pa.field("nuls", pa.int64(), nullable=False),  # U+0000 removed
+        pa.field("mojibake", pa.int64()),  # places that look mis-decoded (ftfy's badness); NULL: not measured
+        pa.field("repairs", pa.int64()),  # lines that `mojibake: repair` changed; NULL: the source does not ask for it
         pa.field("record", pa.string(), nullable=False),  # provenance: file and line; outside the content hash
     ]
 )

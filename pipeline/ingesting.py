@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from pipeline import reading
 from pipeline.corpus import Shard
 from pipeline.inputs import InputFile, source_files
 from pipeline.manifest import Counts
-from pipeline.sources import Source
+from pipeline.sources import Source, SourceStage
 from pipeline.stage import measuring
 from pipeline.storage import Output, read_table
 from pipeline.tasks import Sidecar, Task
@@ -144,17 +145,24 @@ def _take(output: Output, left: int | None) -> tuple[int, int | None]:
     return rows, left - rows
 
 
+def _summed(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items()))
+
+
 def _count(context: StageContext, inputs: list[_Input], read: dict[str, Sidecar], shards: list[Shard]) -> None:
     """The manifest's counts, and for each source its files, records and documents."""
     listed = []
     reasons: dict[str, int] = {}
+    expected = cast(type[SourceStage], context.use.stage).expected
     for source in context.config.settings.sources:
         summaries = [read[one.part].summary for one in inputs if one.source.name == source.name]
         mine = [s.kept() for s in shards if s.source == source.name]
-        quarantined = sum(sum(s["quarantined"].values()) for s in summaries)
-        for summary in summaries:
-            for reason, n in summary["quarantined"].items():
-                reasons[reason] = reasons.get(reason, 0) + n
+        found = _summed(s["quarantined"] for s in summaries)
+        quarantined = sum(found.values())
+        reasons = _summed([reasons, found])
         documents = sum(d for d, _ in mine)
         listed.append(
             {
@@ -164,6 +172,8 @@ def _count(context: StageContext, inputs: list[_Input], read: dict[str, Sidecar]
                 "records": documents + quarantined,
                 "documents": documents,
                 "quarantined": quarantined,
+                "unusable": sum(n for reason, n in found.items() if reason not in expected),
+                "ignored": _summed(s["ignored"] for s in summaries),
                 "blank": sum(s["blank"] for s in summaries),
                 "bytes": sum(b for _, b in mine),
             }

@@ -138,12 +138,14 @@ def read_file(
     file = _File(root, folder, part, Cut(params.shard_rows, params.shard_bytes), limit)
     rejected: list[pa.Table] = []
     blank = 0
+    ignored: Counter[str] = Counter()
     for read in _batches(stage, params, source, location, label):
         if limit is not None and file.total >= limit:
             break
         file.add(read.documents)
         rejected.append(read.quarantine)
         blank += read.blank
+        ignored.update(read.ignored)
     if file.rows or not file.shards:
         file.close("end")
     quarantine = pa.concat_tables([t.cast(QUARANTINE) for t in rejected]) if rejected else QUARANTINE.empty_table()
@@ -158,6 +160,7 @@ def read_file(
             "documents": file.total,
             "quarantined": dict(sorted(reasons.items())),
             "blank": blank,
+            "ignored": dict(sorted(ignored.items())),
         },
     )
 

@@ -200,7 +200,7 @@ def _check_quarantine(context: StageContext) -> None:
     limit = context.config.settings.max_quarantine_share
     root = context.execution.root
     for source in context.about["sources"]:
-        unusable, records = source["quarantined"], source["records"]
+        unusable, records = source["unusable"], source["records"]
         if records and unusable / records > limit:
             raise QuarantineLimitError(
                 f"source {source['source']!r}: {unusable} of {records} records ({unusable / records:.1%}) are unusable "
@@ -238,6 +238,7 @@ def _write_run(
             "config": config.file,
             "base": str(config.base.resolve()),
             "settings": config.settings.model_dump(mode="json"),
+            "order": [u.name for u in config.stages],
             "params": {u.name: u.params.model_dump(mode="json") for u in config.stages},
             "stages": stages,
             "limit": limit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from pipeline import steps
 from pipeline.corpus import Measured, Shard
 from pipeline.manifest import Counts
 from pipeline.stage import Judge, Stage
-from pipeline.steps import Need
+from pipeline.steps import Need, StateInput
 from pipeline.storage import folder_hash, read_table
 from pipeline.tasks import Sidecar, Task
 
@@ -25,12 +25,13 @@ def judge(context: StageContext) -> list[Shard]:
     """[prepare] → measure each shard → [fit] → decide each shard."""
     artefact = _prepare(context)
     measures = _measure(context, artefact)
-    state = _fit(context, measures)
+    states = _fit(context, measures)
     tasks = []
     for shard in context.shards:
         source = measures[shard.name].outputs[0]
         name = f"{context.name}/verdicts/{shard.name}"
-        parts = context.parts("decide", everything=True, measures=source.content_hash, state=_content(state))
+        state = states[shard.name]
+        parts = context.parts("decide", everything=True, measures=source.content_hash, state=state.content_hash)
         tasks.append(
             Task(
                 name,
@@ -41,7 +42,7 @@ def judge(context: StageContext) -> list[Shard]:
                     "params": context.params,
                     "measures": source.path,
                     "source": shard.source,
-                    "state": None if state is None else state.outputs[0].path,
+                    "state": state.given,
                     "output": f"{name}.parquet",
                 },
             )
@@ -56,8 +57,9 @@ def judge(context: StageContext) -> list[Shard]:
 
 
 def edit(context: StageContext) -> list[Shard]:
-    """[prepare] → [fit] → edit each shard: a new generation of documents."""
+    """[prepare] → [survey each shard → fit] → edit each shard: a new generation of documents."""
     artefact = _prepare(context)
+    states = _fit(context, _survey(context, artefact))
     tasks = []
     for shard in context.shards:
         folders = ("documents", "edits", "verdicts")
@@ -70,6 +72,7 @@ def edit(context: StageContext) -> list[Shard]:
             survivors=shard.survivors(),
             artefact=_content(artefact),
             needs=needed,
+            **({"state": states[shard.name].content_hash} if context.use.stage.fits else {}),
         )
         tasks.append(
             Task(
@@ -80,7 +83,7 @@ def edit(context: StageContext) -> list[Shard]:
                     "stage": context.use.stage,
                     "params": context.params,
                     "artefact": _folder(context, artefact),
-                    "state": None,
+                    "state": states[shard.name].given,
                     "shard": shard.given(needs, everyone=False),
                     "outputs": tuple(f"{name}.parquet" for name in names),
                 },
@@ -186,30 +189,74 @@ def _measure(context: StageContext, artefact: Sidecar | None) -> dict[str, Sidec
     return {shard.name: found[f"{context.name}/measures/{shard.name}"] for shard in context.shards}
 
 
-def _fit(context: StageContext, measures: dict[str, Sidecar]) -> Sidecar | None:
+def _survey(context: StageContext, artefact: Sidecar | None) -> dict[str, Sidecar]:
     stage = context.use.stage
     if not stage.fits:
-        return None
+        return {}
+    tasks = []
+    for shard in context.shards:
+        name = f"{context.name}/surveys/{shard.name}"
+        needs, needed = _needs(stage, shard)
+        parts = context.parts(
+            "survey",
+            everything=False,
+            documents=shard.content_hash,
+            survivors=shard.survivors(),
+            artefact=_content(artefact),
+            needs=needed,
+        )
+        arguments = {
+            "stage": stage,
+            "params": context.params,
+            "artefact": _folder(context, artefact),
+            "shard": shard.given(needs, everyone=False),
+            "output": f"{name}.parquet",
+        }
+        tasks.append(Task(name, parts, steps.survey, arguments))
+    found = context.phase("survey", tasks)
+    return {shard.name: found[f"{context.name}/surveys/{shard.name}"] for shard in context.shards}
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a shard's step is given of the fitted state, and the hash that its key holds."""
+
+    given: StateInput | None = None
+    content_hash: str | None = None
+
+
+def _fit(context: StageContext, gathered: dict[str, Sidecar]) -> dict[str, _State]:
+    """Fit from each shard's measures or survey; the state of each shard, or nothing where the stage fits nothing."""
+    stage, names = context.use.stage, [s.name for s in context.shards]
+    if not stage.fits:
+        return dict.fromkeys(names, _State())
     order = context.config.source_order()
     name = f"{context.name}/state"
+    found = "measures" if issubclass(stage, Judge) else "surveys"
     parts = context.parts(
         "fit",
         everything=True,
         documents=[s.content_hash for s in context.shards],
-        measures=[measures[s.name].outputs[0].content_hash for s in context.shards],
+        **{found: [gathered[n].outputs[0].content_hash for n in names]},
         sources=list(order) if stage.orders_sources else None,
     )
     arguments = {
         "stage": stage,
         "params": context.params,
-        "shards": tuple((s.source, s.path, measures[s.name].outputs[0].path) for s in context.shards),
+        "shards": tuple((s.source, s.path, gathered[s.name].outputs[0].path) for s in context.shards),
         "sources": order,
         "memory": context.config.settings.memory,
         "output": f"{name}.parquet",
     }
     sidecar = context.phase("fit", [Task(name, parts, steps.fit, arguments)])[name]
-    context.about["fitted"] = sidecar.summary
-    return sidecar
+    context.about["fitted"] = {k: v for k, v in sidecar.summary.items() if k != "slices"}
+    output = sidecar.outputs[0]
+    if not stage.state_by_document:
+        return dict.fromkeys(names, _State(StateInput(output.path), output.content_hash))
+    return {
+        n: _State(StateInput(output.path, (first, count)), content)
+        for n, (first, count, content) in zip(names, sidecar.summary["slices"], strict=True)
+    }
 
 
 def _needs(stage: type[Stage], shard: Shard) -> tuple[tuple[Need, ...], dict[str, str | None]]:

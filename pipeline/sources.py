@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -19,15 +19,19 @@ class Source(Params):
     path: InputPath | list[InputPath] = decides(
         description="File, glob, or list of them: relative to the config file, absolute, or any fsspec URL."
     )
-    format: Literal["auto", "jsonl", "parquet", "text"] = Field(
+    format: Literal["auto", "jsonl", "parquet", "csv", "html", "warc", "text"] = Field(
         "auto",
-        description="`auto` goes by the file name: .jsonl/.ndjson/.json, .parquet, else one text a file.",
+        description="`auto` goes by the file name: .jsonl/.ndjson/.json, .parquet, .csv/.tsv, .html/.htm/.xhtml, "
+        ".warc/.wet, else one text a file. In .zip and .tar files it holds for the members.",
     )
     text_field: str = Field("text", description="Field or column that holds the text.")
     id_field: str | None = Field(None, description="Field with the record's own id; it becomes part of doc_id.")
     url_field: str = Field("url", description="Field with the document's address.")
     title_field: str = Field("title", description="Field with the document's title.")
     encoding: str | None = Field(None, description="Declared charset (WHATWG label) for bytes that are not UTF-8.")
+    mojibake: Literal["measure", "repair"] = Field(
+        "measure", description="`repair`: text and title as ftfy decodes them anew, line by line, each change counted."
+    )
     weight: float = decides(1.0, ge=0, description="How often the tokenizer counts this source, relative to others.")
     version: str | None = decides(None, description="Version of the data, for the record.")
     license: str | None = Field(None, description="SPDX expression that holds for the whole source.")
@@ -57,11 +61,13 @@ class Read:
         over (source name, own id, raw content); the runner turns equal identities into distinct ids.
     quarantine: schema QUARANTINE, one row for each record that cannot be used.
     blank: lines without content, which are no records.
+    ignored: records that are no documents by their kind (requests of a web archive, folders of a tar file), by kind.
     """
 
     documents: pa.Table
     quarantine: pa.Table
     blank: int = 0
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
 
 class UnreadableFileError(Exception):
@@ -79,6 +85,9 @@ class SourceStage(Stage):
     """Raw files -> documents and quarantine."""
 
     reasons: ClassVar[dict[str, str]] = {}  # every reason code it gives, with what it means
+    expected: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # reasons that are no fault of the data: no share of them stops a run
 
     @staticmethod
     def read(location: str, label: str, source: Source, params: Any) -> Iterator[Read]:

@@ -11,11 +11,13 @@ an earlier judge lets more documents through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -62,8 +64,22 @@ class Fitting(Protocol):
     def measures(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
         """Measured rows, shard by shard in the order of shard names: `doc_id`, `source`, then measure columns."""
 
-    def documents(self, doc_ids: Iterable[str]) -> Iterator[pa.Table]:
-        """The named documents (schema DOCUMENTS), shard by shard in the order of shard names."""
+    def documents(self, wanted: npt.NDArray[np.bool_]) -> Iterator[pa.Table]:
+        """Some of the documents (schema DOCUMENTS): one entry of `wanted` for each row that `measures` yields.
+
+        They come in that order, a table for each shard that holds any.
+        """
+
+
+class Gathering(Protocol):
+    """What an editor's `fit` may ask for: what its `survey` found in every shard."""
+
+    sources: tuple[str, ...]  # the declared sources, first in priority first
+    workspace: Path  # an empty folder for temporary files, removed afterwards
+    memory: int  # bytes that sorting and joining may take
+
+    def surveys(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        """Surveyed rows, shard by shard in the order of shard names: `source`, then columns of `survey`."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,7 @@ class Stage:
     prepares: ClassVar[bool] = False  # does it make an artefact from its params?
     fits: ClassVar[bool] = False  # does it look at the whole corpus before it decides or edits?
     orders_sources: ClassVar[bool] = False  # does its fit depend on the order of sources?
+    state_by_document: ClassVar[bool] = False  # does each row of its state speak of one document (column doc_id)?
 
     @staticmethod
     def prepare(params: Any, folder: Path) -> dict[str, Any]:
@@ -154,6 +171,19 @@ class Judge(Stage):
         """Verdicts (schema VERDICT, `keep` never NULL) of measured rows: `doc_id`, `source`, then the measures."""
         raise NotImplementedError("a judge decides")
 
+    @staticmethod
+    def explain(text: str, params: Any, rule: str) -> list[tuple[int, int]]:
+        """Where in `text` (start, end in code points; disjoint, in order) lies what made `rule` fire, for display.
+
+        Empty where a rule speaks of the whole document.
+        """
+        return []
+
+    @staticmethod
+    def measured_by(params: Any) -> dict[str, str]:
+        """Rule -> the measure column that it compares, for reports; rules that compare no number are left out."""
+        return {}
+
 
 class Editor(Stage):
     """Kept documents -> new documents, edits, and verdicts for those it drops."""
@@ -162,6 +192,16 @@ class Editor(Stage):
     def declares(params: Any) -> list[str]:
         """The special tokens it can write into a text, in a fixed order."""
         return []
+
+    @staticmethod
+    def survey(documents: pa.Table, params: Any, artefact: Path | None) -> pa.Table:
+        """What `fit` must know of one shard's kept documents, in any number of rows; reads no `decides` field."""
+        raise NotImplementedError("this editor surveys nothing")
+
+    @staticmethod
+    def fit(corpus: Gathering, params: Any) -> State:
+        """What editing must know of the whole corpus."""
+        raise NotImplementedError("this editor fits nothing")
 
     @staticmethod
     def edit(documents: pa.Table, state: pa.Table | None, params: Any, artefact: Path | None) -> Edited:

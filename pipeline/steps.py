@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.documents import DOC_ID, DOCUMENTS, EDITS, MEASURED, STORED, VERDICT
+from pipeline.slices import by_shard
 from pipeline.stage import Closing, Editor, Judge, Stage
-from pipeline.storage import Output, intact, publish_folder, publish_table, read_table
+from pipeline.storage import Output, intact, publish_folder, publish_table, read_rows, read_table
 from pipeline.tasks import Result
 
 Mask = npt.NDArray[np.bool_]
@@ -48,6 +49,17 @@ class ShardInput:
         if self.alive is None:
             return np.ones(self.rows, bool)
         return np.unpackbits(np.frombuffer(self.alive, np.uint8), count=self.rows).astype(bool)
+
+
+@dataclass(frozen=True)
+class StateInput:
+    """The state a step is given: the whole file, or the rows that speak of its shard."""
+
+    path: str
+    rows: tuple[int, int] | None = None  # first row, number of rows
+
+    def read(self, root: Path) -> pa.Table:
+        return read_table(root / self.path) if self.rows is None else read_rows(root / self.path, *self.rows)
 
 
 def prepare(root: Path, *, stage: type[Stage], params: Any, folder: str) -> Result:
@@ -87,30 +99,51 @@ def measure(
     return Result([publish_table(root, output, table)], {"measured": int(wanted.sum())})
 
 
+def survey(
+    root: Path, *, stage: type[Editor], params: Any, artefact: str | None, shard: ShardInput, output: str
+) -> Result:
+    """What an editor's `fit` must know of one shard."""
+    table = stage.survey(_documents(root, shard, shard.mask()), params, None if artefact is None else root / artefact)
+    return Result([publish_table(root, output, table)])
+
+
 def fit(
     root: Path,
     *,
-    stage: type[Judge],
+    stage: type[Judge] | type[Editor],
     params: Any,
     shards: tuple[tuple[str, str, str], ...],
     sources: tuple[str, ...],
     memory: int,
     output: str,
 ) -> Result:
-    """Look at the whole corpus once; `shards` are (source, documents, measures) paths in the order of their names."""
+    """Look at the whole corpus once; `shards` are (source, documents, measures or survey) in the order of their names.
+
+    A state by document is stored shard after shard; the summary's `slices` say which rows are whose.
+    """
     with tempfile.TemporaryDirectory(dir=root, prefix=".tmp-fit-") as workspace:
         state = stage.fit(Corpus(root, shards, sources, Path(workspace), memory), params)
-    return Result([publish_table(root, output, state.table)], state.summary)
+        if not stage.state_by_document:
+            return Result([publish_table(root, output, state.table)], state.summary)
+        table, slices = by_shard(root, state.table, [documents for _, documents, _ in shards], memory, Path(workspace))
+        return Result([publish_table(root, output, table)], state.summary | {"slices": slices})
 
 
 def decide(
-    root: Path, *, stage: type[Judge], params: Any, measures: str, source: str, state: str | None, output: str
+    root: Path,
+    *,
+    stage: type[Judge],
+    params: Any,
+    measures: str,
+    source: str,
+    state: StateInput | None,
+    output: str,
 ) -> Result:
     """Verdicts of one shard from its measures; rows without measures get NULL."""
     table = read_table(root / measures)
     measured = table["measured"].to_numpy()
     rows = _measured_rows(table, source)
-    given = read_table(root / state) if state is not None else None
+    given = None if state is None else state.read(root)
     verdicts = _checked(stage.decide(rows, given, params), rows.num_rows)
     columns = _scatter(verdicts, measured, None, np.zeros(len(measured), bool))
     return Result([publish_table(root, output, pa.table([table["doc_id"], *columns], schema=_with_id(VERDICT)))])
@@ -122,14 +155,14 @@ def edit(
     stage: type[Editor],
     params: Any,
     artefact: str | None,
-    state: str | None,
+    state: StateInput | None,
     shard: ShardInput,
     outputs: tuple[str, str, str],
 ) -> Result:
     """The next generation of a shard: documents, edits, and verdicts aligned with the generation before."""
     alive = shard.mask()
     documents = _documents(root, shard, alive)
-    given = read_table(root / state) if state is not None else None
+    given = None if state is None else state.read(root)
     result = stage.edit(documents, given, params, None if artefact is None else root / artefact)
     verdicts = _checked(result.verdicts, documents.num_rows)
     edited = _conform(result.documents, DOCUMENTS)
@@ -167,7 +200,7 @@ def stored(documents: pa.Table) -> pa.Table:
 
 
 class Corpus:
-    """All measured documents, as `fit` sees them (see `pipeline.stage.Fitting`)."""
+    """The whole corpus, as `fit` sees it (see `pipeline.stage.Fitting` and `Gathering`)."""
 
     def __init__(
         self,
@@ -186,12 +219,19 @@ class Corpus:
         for source, _, path in self.shards:
             yield _measured_rows(read_table(self.root / path, wanted), source)
 
-    def documents(self, doc_ids: Iterable[str]) -> Iterator[pa.Table]:
-        ids = pa.array(sorted(set(doc_ids)), pa.string())
-        for _, path, _ in self.shards:
-            found = pc.is_in(read_table(self.root / path, ["doc_id"])["doc_id"], ids)
-            if pc.any(found).as_py():
-                yield read_table(self.root / path, DOCUMENTS.names).filter(found)
+    def surveys(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        for source, _, path in self.shards:
+            table = read_table(self.root / path, columns)
+            yield table.add_column(0, "source", pa.array([source] * table.num_rows, pa.string()))
+
+    def documents(self, wanted: Mask) -> Iterator[pa.Table]:
+        first = 0
+        for _, documents, measures in self.shards:
+            rows = np.flatnonzero(read_table(self.root / measures, ["measured"])["measured"].to_numpy())
+            chosen = rows[wanted[first : first + len(rows)]]
+            first += len(rows)
+            if len(chosen):
+                yield read_table(self.root / documents, DOCUMENTS.names).take(pa.array(chosen))
 
 
 def _measured_rows(table: pa.Table, source: str) -> pa.Table:

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,6 +128,16 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """A published table, its page checksums verified; raises OSError where they do not fit."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read(columns=columns)
+
+
+def read_rows(path: Path, first: int, count: int) -> pa.Table:
+    """`count` rows of a published table from row `first` on; reads no row group but those that hold them."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        starts = list(accumulate(sizes, initial=0))[:-1]
+        wanted = [i for i, s in enumerate(starts) if s < first + count and first < s + sizes[i]] if count else []
+        table = file.read_row_groups(wanted)
+        return table.slice(first - starts[wanted[0]], count) if wanted else table
 
 
 def remove_temporaries(root: Path) -> None:

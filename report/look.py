@@ -11,6 +11,13 @@ from typing import Any
 import duckdb
 
 Mask = Callable[[str], str]
+Explain = Callable[[str, str, str], list[tuple[int, int]]]
+"""(stage, rule, text) -> spans of what made the rule fire."""
+Around = Callable[[str, int, int], tuple[str, str, str]]
+"""(text, start, end) -> what stands before, in and behind the span, all of it masked."""
+
+CONTEXT, INSIDE, PLACES = 40, 160, 3  # characters around a place, characters of it, places shown
+BESIDE = 2_000  # characters that are masked on each side, so that a cut cannot uncover half an address
 
 
 class NotFoundError(Exception):
@@ -18,21 +25,23 @@ class NotFoundError(Exception):
 
 
 def sample(
-    db: duckdb.DuckDBPyConnection, mask: Mask, *, stage: str | None, rule: str | None, n: int, width: int = 300
+    db: duckdb.DuckDBPyConnection,
+    mask: Mask,
+    *,
+    stage: str | None,
+    rule: str | None,
+    n: int,
+    width: int = 300,
+    explain: Explain | None = None,
+    around: Around | None = None,
 ) -> list[dict[str, Any]]:
     """Up to n documents that were dropped (by that stage, under that rule), the same ones each time.
 
-    They are the first in the order of doc_id, which is a hash: a fair and repeatable choice.
+    They are the first in the order of doc_id, which is a hash: a fair and repeatable choice. With `explain` and
+    `around` each row also has `spans`, code points of the text that the stage saw, and `places`, the first of them
+    with what stands around.
     """
-    stages = [r[0] for r in db.execute("SELECT DISTINCT stage FROM verdicts ORDER BY 1").fetchall()]
-    if stage is not None and stage not in stages:
-        raise NotFoundError(f"no stage {stage!r} with verdicts in this run; it has: {', '.join(stages)}")
-    if rule is not None:
-        rules = [
-            r[0] for r in db.execute("SELECT DISTINCT rule FROM verdicts WHERE rule IS NOT NULL ORDER BY 1").fetchall()
-        ]
-        if rule not in rules:
-            raise NotFoundError(f"no document was dropped under a rule {rule!r}; rules that did: {', '.join(rules)}")
+    _known(db, stage, rule)
     rows = db.execute(
         """
         SELECT v.doc_id, v.stage, v.rule, v.value, v.threshold, v.detail, d.source, d.record, d.text
@@ -43,7 +52,53 @@ def sample(
         {"stage": stage, "rule": rule, "n": n},
     ).fetchall()
     names = ("doc_id", "stage", "rule", "value", "threshold", "detail", "source", "record")
-    return [dict(zip(names, row[:-1], strict=True)) | {"excerpt": excerpt(row[-1], mask, width)} for row in rows]
+    found = []
+    for row in rows:
+        about = dict(zip(names, row[:-1], strict=True)) | {"excerpt": excerpt(row[-1], mask, width)}
+        if explain is not None and around is not None:
+            text = _text_seen(db, about["stage"], about["doc_id"], row[-1])
+            spans = explain(about["stage"], about["rule"], text)
+            places = [_place(text, start, end, around) for start, end in spans[:PLACES]]
+            about |= {"spans": [list(span) for span in spans], "places": places}
+        found.append(about)
+    return found
+
+
+def _known(db: duckdb.DuckDBPyConnection, stage: str | None, rule: str | None) -> None:
+    stages = [r[0] for r in db.execute("SELECT DISTINCT stage FROM verdicts ORDER BY 1").fetchall()]
+    if stage is not None and stage not in stages:
+        raise NotFoundError(f"no stage {stage!r} with verdicts in this run; it has: {', '.join(stages)}")
+    if rule is not None:
+        rules = [
+            r[0] for r in db.execute("SELECT DISTINCT rule FROM verdicts WHERE rule IS NOT NULL ORDER BY 1").fetchall()
+        ]
+        if rule not in rules:
+            raise NotFoundError(f"no document was dropped under a rule {rule!r}; rules that did: {', '.join(rules)}")
+
+
+def _text_seen(db: duckdb.DuckDBPyConnection, stage: str, doc_id: str, ingested: str) -> str:
+    """The text that a stage was given: that of the last editor before it, if there is one."""
+    editor = db.execute(
+        "SELECT stage FROM stages WHERE kind = 'editor' AND position < "
+        "(SELECT position FROM stages WHERE stage = ?) ORDER BY position DESC LIMIT 1",
+        [stage],
+    ).fetchone()
+    if editor is None:
+        return ingested
+    view = '"documents_' + editor[0].replace('"', '""') + '"'
+    row = db.execute(f"SELECT text FROM {view} WHERE doc_id = ?", [doc_id]).fetchone()
+    return ingested if row is None else str(row[0])
+
+
+def _place(text: str, start: int, end: int, around: Around) -> dict[str, str]:
+    """One span with what stands around it, masked before it is cut."""
+    first, last = max(0, start - BESIDE), min(len(text), end + BESIDE)
+    before, inside, after = around(text[first:last], start - first, end - first)
+    before = ("…" if first or len(before) > CONTEXT else "") + before[-CONTEXT:]
+    after = after[:CONTEXT] + ("…" if last < len(text) or len(after) > CONTEXT else "")
+    if len(inside) > INSIDE:
+        inside = f"{inside[: INSIDE // 2]} … {inside[-INSIDE // 2 :]}"
+    return {"before": before, "inside": inside, "after": after}
 
 
 def excerpt(text: str, mask: Mask, width: int) -> str:

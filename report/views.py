@@ -23,7 +23,7 @@ from pipeline.manifest import read_manifest
 from pipeline.runner import read_run
 
 NAME = "curate.duckdb"
-VERSION = 1  # of the views' definitions
+VERSION = 2  # of the views' definitions
 
 STAGES = pa.schema(
     [
@@ -55,7 +55,14 @@ SOURCES = pa.schema(
     ]
 )
 CLUSTERS = pa.schema(
-    [DOC_ID, ("kept_id", pa.string()), ("stage", pa.string()), ("jaccard", pa.float64()), ("containment", pa.float64())]
+    [
+        DOC_ID,
+        ("kept_id", pa.string()),
+        ("stage", pa.string()),
+        ("jaccard", pa.float64()),
+        ("containment", pa.float64()),
+        ("run", pa.string()),  # the earlier run that has the kept document, NULL: this one
+    ]
 )
 PIECES = pa.schema(
     [
@@ -201,7 +208,8 @@ def _measures(files: list[str]) -> str:
 
 
 def _clusters(file: str, stage: str) -> str:
-    return f"SELECT doc_id, kept_id, {_text(stage)} AS stage, jaccard, containment FROM {_parquet([file])}"
+    run = "run" if _has(file, "run") else "NULL::VARCHAR AS run"
+    return f"SELECT doc_id, kept_id, {_text(stage)} AS stage, jaccard, containment, {run} FROM {_parquet([file])}"
 
 
 def _has(file: str, column: str) -> bool:

@@ -163,3 +163,7 @@ class Language(Judge):
         score = Rule("language_score", "score", "at_least", params.min_score)
         failures = [Failure("language_not_kept", lost, detail=langs), *by_threshold(measures, [score])]
         return verdicts(len(langs), failures)
+
+    @staticmethod
+    def measured_by(params: LanguageParams) -> dict[str, str]:
+        return {"language_score": "score"}

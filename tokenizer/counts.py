@@ -9,7 +9,10 @@ sorted by bytes, then by group. They do not depend on the order of the documents
 sum of those of its parts (a document must lie in one part).
 """
 
+import os
+from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -70,8 +73,18 @@ class PieceCounter:
             )
         self.documents += len(texts)
 
-    def table(self) -> pa.Table:
-        """The counts so far, sorted by bytes."""
+    def absorb(self, other: "PieceCounter") -> None:
+        """Add what another counter has counted, in other documents."""
+        from kernels import pieces
+
+        store, offsets, counts, documents = pieces.listing(other._rows, other._store, other._used)
+        self._rows, self._store, self._pieces, self._used = pieces.absorb(
+            store, offsets[1:].copy(), counts, documents, self._rows, self._store, self._pieces, self._used
+        )
+        self.documents += other.documents
+
+    def table(self, ordered: bool = True) -> pa.Table:
+        """The counts so far, sorted by bytes; or in no order that means anything, which is enough to train on."""
         from kernels import pieces
 
         store, offsets, counts, documents = pieces.listing(self._rows, self._store, self._used)
@@ -79,7 +92,52 @@ class PieceCounter:
             pa.large_binary(), len(counts), [None, pa.py_buffer(offsets), pa.py_buffer(store)]
         )
         table = pa.table([column, pa.array(counts), pa.array(documents)], schema=SCHEMA)
-        return table.take(pc.sort_indices(column))
+        return table.take(pc.sort_indices(column)) if ordered else table
+
+
+class ParallelCounter:
+    """Counts texts without spans in threads, each with a table of its own. Use it in a `with` block.
+
+    The counts are the same for any number of threads: sums over documents.
+    """
+
+    def __init__(self, pattern: Pattern, specials: Sequence[str] = (), threads: int | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        self._counters = [PieceCounter(pattern, specials) for _ in range(self.threads)]
+        self._pool = ThreadPoolExecutor(self.threads)
+        self._waiting: deque[Future[None]] = deque()
+
+    def __enter__(self) -> "ParallelCounter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def add_plain(self, texts: pa.Array | pa.ChunkedArray) -> None:
+        """As `PieceCounter.add_plain`; returns before the texts are counted, unless many wait already."""
+        texts = splitting.as_large_string(texts)
+        for first, end in splitting.blocks(texts):
+            if len(self._waiting) >= 2 * self.threads:
+                self._waiting.popleft().result()
+            self._waiting.append(self._pool.submit(self._count, texts.slice(first, end - first)))
+
+    def _count(self, texts: pa.Array) -> None:
+        counter = self._counters.pop()  # one per thread, and list.pop and append are atomic
+        try:
+            counter.add_plain(texts)
+        finally:
+            self._counters.append(counter)
+
+    def result(self) -> PieceCounter:
+        """One counter with everything; nothing can be added afterwards."""
+        while self._waiting:
+            self._waiting.popleft().result()
+        self._counters.sort(key=lambda counter: -counter.store_bytes)
+        first, *others = self._counters
+        for other in others:
+            first.absorb(other)
+        self._counters = []
+        return first
 
 
 def count_pieces(
@@ -98,11 +156,17 @@ def count_pieces(
     return counter.table()
 
 
-def count_plain_pieces(texts: pa.Array | pa.ChunkedArray, pattern: Pattern, specials: Sequence[str] = ()) -> pa.Table:
+def count_plain_pieces(
+    texts: pa.Array | pa.ChunkedArray,
+    pattern: Pattern,
+    specials: Sequence[str] = (),
+    threads: int = 1,
+    ordered: bool = True,
+) -> pa.Table:
     """As `count_pieces` for texts without spans: cut at the declared special strings, which are never counted."""
-    counter = PieceCounter(pattern, specials)
-    counter.add_plain(texts)
-    return counter.table()
+    with ParallelCounter(pattern, specials, threads) as counter:
+        counter.add_plain(texts)
+        return counter.result().table(ordered)
 
 
 def count_pieces_by_group(

@@ -52,6 +52,7 @@ class Tokenizer:
         self.specials = check_specials(specials)
         self._tokens = _token_bytes(self.merges) + [special.encode() for special in self.specials]
         self.special_tokens = {s: self.first_special + k for k, s in enumerate(self.specials)}
+        self._kept: list[Any] = []  # pieces that were encoded before with their ids, one set per thread
 
     @property
     def first_special(self) -> int:
@@ -77,10 +78,13 @@ class Tokenizer:
         return state.hexdigest()
 
     @cached_property
-    def _slots(self) -> NDArray[np.int64]:
+    def _tables(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         from kernels import encoding
 
-        return encoding.table_of(self.merges)
+        return encoding.tables_of(self.merges)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_tables"} | {"_kept": []}
 
     # --- encoding -------------------------------------------------------------------------------------------------
 
@@ -181,7 +185,14 @@ class Tokenizer:
         from kernels import encoding
 
         specials = np.where(segments.specials >= 0, segments.specials + self.first_special, -1)
-        ids, offsets = encoding.encode(segments.data, segments.starts, ends, before, specials, self._slots)
+        try:
+            kept = self._kept.pop()  # list.pop and append are atomic: no two threads share kept pieces
+        except IndexError:
+            kept = encoding.nothing_kept()
+        ids, offsets, *kept = encoding.encode(
+            segments.data, segments.starts, ends, before, specials, self._tables, *kept
+        )
+        self._kept.append(tuple(kept))
         return ids, offsets
 
     def _allowed(self, allowed: Allowed) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ CLUSTERS = pa.schema(
         pa.field("kept_id", pa.string(), nullable=False),  # the kept document it duplicates
         pa.field("jaccard", pa.float64(), nullable=False),  # of the two
         pa.field("containment", pa.float64(), nullable=False),  # share of the removed one that the kept one holds
+        pa.field("run", pa.string()),  # the earlier run that has the kept document, NULL: this one
     ]
 )
 """State of a deduplicating judge, ordered by doc_id. Judges may add columns."""
@@ -36,6 +37,13 @@ def entries(doc_ids: pa.ChunkedArray, state: pa.Table) -> NDArray[np.int64]:
 def at(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.ChunkedArray:
     """The values in those rows, NULL where the row is -1."""
     return column.take(pa.array(rows, pa.int64(), mask=rows < 0))
+
+
+def kept(state: pa.Table, rows: NDArray[np.int64]) -> tuple[NDArray[np.bool_], list[str | None]]:
+    """Of each document: is its kept one in an earlier run? And the kept one's name, `run:doc_id` where it is."""
+    runs, ids = at(state["run"], rows), at(state["kept_id"], rows).to_pylist()
+    names = [i if r is None else f"{r}:{i}" for r, i in zip(runs.to_pylist(), ids, strict=True)]
+    return pc.is_valid(runs).to_numpy(), names
 
 
 def largest(kept_ids: pa.ChunkedArray) -> int:

@@ -7,26 +7,29 @@ then doc_id. Every other document fails under `exact_duplicate`, with the kept d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.documents import VERDICT
 from pipeline.rules import Failure, verdicts
-from pipeline.stage import Fitting, Judge, Params, State
+from pipeline.slices import spilling
+from pipeline.stage import Fitting, Judge, Params, State, decides
 from stages.dedup import clusters, texts
+from stages.dedup.earlier import Against, EarlierCorpus
 
 MEASURES = pa.schema([pa.field("content_hash", pa.string()), pa.field("characters", pa.int64())])
 _MEBIBYTE = 1 << 20
-_MEMORY_PER_THREAD = 150 * _MEBIBYTE  # what DuckDB needs to spill instead of failing
 
 
 class ExactDedupParams(Params):
-    """`exact_dedup` has no settings."""
+    """Settings of `exact_dedup`."""
+
+    against: Against = decides((), description="earlier runs, or files made by `curate index`, whose documents go")
 
 
 class ExactDedup(Judge):
@@ -38,6 +41,7 @@ class ExactDedup(Judge):
     fits: ClassVar[bool] = True
     orders_sources: ClassVar[bool] = True
     clusters: ClassVar[bool] = True
+    state_by_document: ClassVar[bool] = True
 
     @staticmethod
     def schema(params: ExactDedupParams) -> pa.Schema:
@@ -56,57 +60,75 @@ class ExactDedup(Judge):
     @staticmethod
     def fit(corpus: Fitting, params: ExactDedupParams) -> State:
         """The removed documents (CLUSTERS), grouped by content hash out of core."""
-        table = _grouped(corpus).cast(clusters.CLUSTERS)
-        return State(table, {"removed": table.num_rows, "largest_cluster": clusters.largest(table["kept_id"])})
+        table = _grouped(corpus, [EarlierCorpus.open(path, None) for path in params.against]).cast(clusters.CLUSTERS)
+        own = table.filter(pc.is_null(table["run"]))
+        summary = {"removed": table.num_rows, "removed_as_earlier": table.num_rows - own.num_rows}
+        return State(table, summary | {"largest_cluster": clusters.largest(own["kept_id"])})
 
     @staticmethod
     def decide(measures: pa.Table, state: pa.Table | None, params: ExactDedupParams) -> pa.Table:
-        """Rule `exact_duplicate`: value 1.0 (the Jaccard), detail the kept document."""
+        """Rules `in_earlier_corpus` and `exact_duplicate`: value 1.0 (the Jaccard), detail the kept document.
+
+        It is `run:doc_id` where an earlier run has it.
+        """
         if state is None:
             raise ValueError("exact_dedup decides from its fitted state, and there is none")
         rows = clusters.entries(measures["doc_id"], state)
-        kept = clusters.at(state["kept_id"], rows).to_pylist()
-        return verdicts(measures.num_rows, [Failure("exact_duplicate", rows >= 0, 1.0, None, kept)]).cast(VERDICT)
+        elsewhere, kept = clusters.kept(state, rows)
+        failures = [
+            Failure("in_earlier_corpus", elsewhere, 1.0, None, kept),
+            Failure("exact_duplicate", (rows >= 0) & ~elsewhere, 1.0, None, kept),
+        ]
+        return verdicts(measures.num_rows, failures).cast(VERDICT)
 
 
 def _content_hash(text: memoryview) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def _batches(corpus: Fitting, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+_COLUMNS = pa.schema(
+    [
+        ("doc_id", pa.string()),
+        ("run", pa.string()),  # NULL: this one
+        ("rank", pa.int64()),  # below 0: of an earlier corpus
+        ("characters", pa.int64()),
+        ("content_hash", pa.string()),
+    ]
+)
+
+
+def _batches(corpus: Fitting, earlier: Sequence[EarlierCorpus]) -> Iterator[pa.RecordBatch]:
+    """All documents, those of earlier corpora first."""
+    for number, index in enumerate(earlier, -len(earlier)):
+        for table in index.tables(["doc_id", "characters", "content_hash"]):
+            run, rank = pa.array([index.run] * table.num_rows), pa.array([number] * table.num_rows, pa.int64())
+            columns = [table["doc_id"], run, rank, table["characters"], table["content_hash"]]
+            yield from pa.Table.from_arrays(columns, schema=_COLUMNS).to_batches()
     for table in corpus.measures(["content_hash", "characters"]):
         rank = clusters.ranks(table["source"], corpus.sources)
-        columns = [table["doc_id"], rank, pc.cast(table["characters"], pa.int64()), table["content_hash"]]
-        yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
+        nobody = pa.nulls(table.num_rows, pa.string())
+        columns = [table["doc_id"], nobody, rank, pc.cast(table["characters"], pa.int64()), table["content_hash"]]
+        yield from pa.Table.from_arrays(columns, schema=_COLUMNS).to_batches()
 
 
-def _grouped(corpus: Fitting) -> pa.Table:
+def _grouped(corpus: Fitting, earlier: Sequence[EarlierCorpus]) -> pa.Table:
     """Each document that is not the first of its content hash, with the first; spills into the workspace."""
     import duckdb
 
-    schema = pa.schema(
-        [("doc_id", pa.string()), ("rank", pa.int64()), ("characters", pa.int64()), ("content_hash", pa.string())]
-    )
-    config: dict[str, Any] = {
-        "memory_limit": f"{max(64, corpus.memory // _MEBIBYTE)}MiB",
-        "threads": max(1, min(4, corpus.memory // _MEMORY_PER_THREAD)),
-        "temp_directory": str(corpus.workspace),
-        "preserve_insertion_order": False,
-    }
-    with duckdb.connect(config=config) as connection:
-        measured = pa.RecordBatchReader.from_batches(schema, _batches(corpus, schema))
+    with duckdb.connect(config=spilling(corpus.memory, corpus.workspace)) as connection:
+        measured = pa.RecordBatchReader.from_batches(_COLUMNS, _batches(corpus, earlier))
         connection.register("measured", measured)
         connection.execute("create temp table documents as select * from measured")
         return connection.sql(
             """
             with repeated as (select content_hash from documents group by content_hash having count(*) > 1),
             grouped as (
-                select doc_id, first_value(doc_id) over (
-                    partition by content_hash order by rank, characters desc, doc_id
-                ) as kept_id
+                select doc_id, rank, row_number() over first as place,
+                    first_value(doc_id) over first as kept_id, first_value(run) over first as run
                 from documents semi join repeated using (content_hash)
+                window first as (partition by content_hash order by rank, characters desc, doc_id)
             )
-            select doc_id, kept_id, 1.0::double as jaccard, 1.0::double as containment
-            from grouped where doc_id <> kept_id order by doc_id
+            select doc_id, kept_id, 1.0::double as jaccard, 1.0::double as containment, run
+            from grouped where place > 1 and rank >= 0 order by doc_id
             """
         ).to_arrow_table()

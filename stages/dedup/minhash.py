@@ -10,6 +10,8 @@ Documents without a shingle (nothing but white space and punctuation) fail under
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -24,9 +26,10 @@ from pipeline.documents import VERDICT
 from pipeline.rules import Failure, verdicts
 from pipeline.stage import Fitting, Judge, Params, State, decides
 from stages.dedup import clusters, lsh, texts
+from stages.dedup.candidates import Candidates
+from stages.dedup.earlier import SIGNATURE, Against, EarlierCorpus, stored_members
 from stages.dedup.shingles import Shingles
-
-STATE = clusters.CLUSTERS.append(pa.field("band", pa.int64(), nullable=False))  # the first band they share
+from stages.dedup.verify import Batches, Found, members
 
 
 class MinHashParams(Params):
@@ -41,6 +44,7 @@ class MinHashParams(Params):
     bands: int | None = decides(None, ge=1, description="with rows; by default chosen for the threshold")
     rows: int | None = decides(None, ge=1, description="signature values in a band")
     max_bucket: int = decides(10_000, ge=2, description="a bucket may cost what one of this size can at most")
+    against: Against = decides((), description="earlier runs, or files made by `curate index`, whose documents go")
 
     @model_validator(mode="after")
     def _bands_fit(self) -> Self:
@@ -52,6 +56,10 @@ class MinHashParams(Params):
                 f"and there are {self.permutations}; lower one of them or raise permutations"
             )
         return self
+
+    def signature(self) -> dict[str, Any]:
+        """The settings that signatures and shingles depend on."""
+        return {name: getattr(self, name) for name in SIGNATURE}
 
     def shape(self) -> tuple[int, int]:
         """(bands, rows), as set or as chosen for the threshold."""
@@ -70,6 +78,7 @@ class MinHash(Judge):
     fits: ClassVar[bool] = True
     orders_sources: ClassVar[bool] = True
     clusters: ClassVar[bool] = True
+    state_by_document: ClassVar[bool] = True
 
     @staticmethod
     def schema(params: MinHashParams) -> pa.Schema:
@@ -105,121 +114,116 @@ class MinHash(Judge):
 
     @staticmethod
     def fit(corpus: Fitting, params: MinHashParams) -> State:
-        """The removed documents (CLUSTERS and the band), and how they were found."""
-        roster = _roster(corpus, params)
-        buckets = roster.bands.buckets(roster.order)
-        numbers, members = np.unique(buckets.members, return_inverse=True)
-        ids = roster.documents["doc_id"].take(pa.array(roster.order[numbers])).combine_chunks()
-        found = _decided(corpus, params, ids, members.astype(np.int64), buckets)
-        return State(found.table, _summary(params, roster, found, len(ids)))
+        """The removed documents (verify.STATE), and how they were found; out of core.
+
+        Raises EarlierCorpusError for an index in `against` that was made with other settings.
+        """
+        earlier = [EarlierCorpus.open(path, params.signature()) for path in params.against]
+        roster = _roster(corpus, params, earlier)
+        components = roster.candidates.group(roster.earlier)
+        batches = Batches(corpus.workspace, components, corpus.memory)
+        batches.write(_candidates(corpus, params, earlier, roster.earlier, components.marks))
+        found = batches.decide(params.threshold, params.max_bucket, [e.run for e in earlier])
+        table = found.table()
+        return State(table, _summary(params, corpus.sources, roster, found, table, int(components.marks.sum())))
 
     @staticmethod
     def decide(measures: pa.Table, state: pa.Table | None, params: MinHashParams) -> pa.Table:
-        """Rules `empty` (value: shingles) and `near_duplicate` (value: exact Jaccard, detail: the kept document)."""
+        """Rules `empty` (value: shingles), `in_earlier_corpus` and `near_duplicate` (value: exact Jaccard).
+
+        Detail: the kept document, `run:doc_id` where an earlier run has it.
+        """
         if state is None:
             raise ValueError("minhash decides from its fitted state, and there is none")
         empty = pc.equal(measures["shingles"], 0).to_numpy()
         rows = clusters.entries(measures["doc_id"], state)
         jaccard = clusters.at(state["jaccard"], rows).to_numpy()
-        kept = clusters.at(state["kept_id"], rows).to_pylist()
+        elsewhere, kept = clusters.kept(state, rows)
         failures = [
             Failure("empty", empty, 0.0),
-            Failure("near_duplicate", rows >= 0, jaccard, params.threshold, kept),
+            Failure("in_earlier_corpus", elsewhere, jaccard, params.threshold, kept),
+            Failure("near_duplicate", (rows >= 0) & ~elsewhere, jaccard, params.threshold, kept),
         ]
         return verdicts(measures.num_rows, failures).cast(VERDICT)
 
 
 @dataclass(frozen=True)
 class _Roster:
-    """Every document that has a shingle: doc_id, source; `order` its rows in the declared order."""
+    """What one pass over the measures gives."""
 
-    documents: pa.Table
-    order: NDArray[np.int64]
-    bands: lsh.BandFiles
+    candidates: Candidates
+    earlier: int  # documents of earlier corpora, which come first
+    documents: Counter[str]  # by source, those that have a shingle
     empty: int
 
 
-@dataclass(frozen=True)
-class _Found:
-    table: pa.Table
-    comparisons: int
-    abandoned: list[dict[str, int]]  # buckets that reached the bound of comparisons
+def _roster(corpus: Fitting, params: MinHashParams, earlier: Sequence[EarlierCorpus]) -> _Roster:
+    """Band keys of the earlier corpora's documents, then of the measured ones, into the workspace."""
+    candidates = Candidates(corpus.workspace, params.shape()[0], corpus.memory)
+    for index in earlier:
+        for table in index.tables(["signature", "shingles"]):
+            _add(candidates, params, table["signature"], pc.list_value_length(table["shingles"]))
+    first = candidates.count
+    documents: Counter[str] = Counter()
+    for table in corpus.measures(["signature", "shingles"]):
+        _add(candidates, params, table["signature"], table["shingles"])
+        full = pc.greater(table["shingles"], 0)
+        documents.update(table["source"].filter(full).to_pylist())
+    empty = candidates.count - first - documents.total()
+    return _Roster(candidates, first, documents, empty)
 
 
-def _roster(corpus: Fitting, params: MinHashParams) -> _Roster:
-    """Read the measures once: identities to memory, band keys to the workspace."""
+def _add(candidates: Candidates, params: MinHashParams, signatures: pa.ChunkedArray, shingles: pa.ChunkedArray) -> None:
     from kernels import minhash
 
     bands, rows = params.shape()
-    files = lsh.BandFiles(corpus.workspace, bands)
-    schema = pa.schema(
-        [("doc_id", pa.large_string()), ("source", pa.large_string()), ("rank", pa.int64()), ("characters", pa.int64())]
-    )
-    parts = [schema.empty_table()]
-    empty = 0
-    for table in corpus.measures(["signature", "shingles", "characters"]):
-        full = table.filter(pc.greater(table["shingles"], 0))
-        empty += table.num_rows - full.num_rows
-        signatures = full["signature"].combine_chunks().flatten().to_numpy().reshape(-1, params.permutations)
-        keys = np.empty((bands, full.num_rows), np.int64)
-        minhash.band_keys(np.ascontiguousarray(signatures), bands, rows, keys)
-        files.append(keys)
-        columns = [full["doc_id"], full["source"], clusters.ranks(full["source"], corpus.sources), full["characters"]]
-        parts.append(
-            pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
-        )
-    documents = pa.concat_tables(parts)
-    keys_of_order = [("rank", "ascending"), ("characters", "descending"), ("doc_id", "ascending")]
-    order = pc.sort_indices(documents, sort_keys=keys_of_order).to_numpy().astype(np.int64)
-    return _Roster(documents, order, files, empty)
+    weights = pc.fill_null(pc.cast(shingles, pa.int64()), 0).to_numpy()
+    keys = np.zeros((bands, len(weights)), np.int64)
+    filled = np.flatnonzero(weights)
+    own = np.empty((bands, len(filled)), np.int64)
+    values = pc.list_flatten(signatures).to_numpy().reshape(-1, params.permutations)
+    minhash.band_keys(np.ascontiguousarray(values), bands, rows, own)
+    keys[:, filled] = own
+    candidates.add(keys, weights)
 
 
-def _decided(
-    corpus: Fitting, params: MinHashParams, ids: pa.Array, members: NDArray[np.int64], buckets: lsh.Buckets
-) -> _Found:
-    """Verify and choose among the documents `ids`, which stand in the declared order; `members` are rows of it."""
-    from kernels import keepers
-
-    values, starts, stops = Shingles(params.shingle, params.shingle_characters).sets(corpus, ids)
-    visits = np.argsort(members, kind="stable")
-    first = np.searchsorted(members[visits], np.arange(len(ids) + 1))
-    kept, common, bucket = (np.zeros(len(ids), np.int64) for _ in range(3))
-    spent = np.zeros(len(buckets.ends), np.int64)
-    limit = params.max_bucket * (params.max_bucket - 1) // 2
-    keepers.choose(
-        *(members, buckets.bucket, buckets.ends, visits, first, values, starts, stops),
-        *(params.threshold, limit, kept, common, bucket, spent),
-    )
-    removed = np.flatnonzero(kept >= 0)
-    keeper, shared, size = kept[removed], common[removed], stops - starts
-    columns = [
-        ids.take(pa.array(removed)).cast(pa.string()),
-        ids.take(pa.array(keeper)).cast(pa.string()),
-        pa.array(shared / (size[removed] + size[keeper] - shared), pa.float64()),
-        pa.array(shared / size[removed], pa.float64()),
-        pa.array(buckets.band[bucket[removed]], pa.int64()),
-    ]
-    table = pa.Table.from_arrays(columns, schema=STATE).sort_by("doc_id")
-    sizes = np.diff(buckets.ends, prepend=0)
-    abandoned = [
-        {"band": int(buckets.band[g]), "documents": int(sizes[g]), "comparisons": limit}
-        for g in np.flatnonzero(spent > limit)
-    ]
-    return _Found(table, int(np.minimum(spent, limit).sum()), abandoned)
+def _candidates(
+    corpus: Fitting,
+    params: MinHashParams,
+    earlier: Sequence[EarlierCorpus],
+    first: int,
+    marks: NDArray[np.bool_],
+) -> Iterator[pa.Table]:
+    """The candidates (verify.MEMBERS): from the earlier corpora as they are stored, the others from their texts."""
+    number = 0
+    for rank, index in enumerate(earlier, -len(earlier)):
+        for table in index.tables(["doc_id", "characters", "shingles"]):
+            here = marks[number : number + table.num_rows]
+            yield stored_members(table.filter(pa.array(here)), number + np.flatnonzero(here), rank)
+            number += table.num_rows
+    wanted, delivered = np.flatnonzero(marks[first:]) + first, 0
+    shingling = Shingles(params.shingle, params.shingle_characters)
+    for table in corpus.documents(marks[first:]) if len(wanted) else ():
+        numbers = wanted[delivered : delivered + table.num_rows]
+        delivered += len(numbers)
+        ranks, lengths = clusters.ranks(table["source"], corpus.sources), texts.characters(table["text"])
+        yield members(numbers, table["doc_id"], ranks, lengths, shingling.of(table["text"]))
+    if delivered != len(wanted):
+        raise RuntimeError(f"{len(wanted)} documents are to be compared, and the texts of {delivered} were delivered")
 
 
-def _by_value(column: pa.ChunkedArray) -> dict[str, int]:
-    return {count["values"]: count["counts"] for count in pc.value_counts(column).to_pylist()}
-
-
-def _summary(params: MinHashParams, roster: _Roster, found: _Found, candidates: int) -> dict[str, Any]:
+def _summary(
+    params: MinHashParams,
+    sources: Sequence[str],
+    roster: _Roster,
+    found: Found,
+    table: pa.Table,
+    candidates: int,
+) -> dict[str, Any]:
     bands, rows = params.shape()
     chance = lsh.probability(params.threshold, bands, rows)
-    sources = roster.documents["source"]
-    gone = pc.is_in(
-        roster.documents["doc_id"], value_set=found.table["doc_id"].cast(pa.large_string()).combine_chunks()
-    )
-    removed, totals = (_by_value(column) for column in (sources.filter(gone), sources))
+    removed = {source: found.by_rank[rank] for rank, source in enumerate(sources)}
+    totals = roster.documents
     warnings = (
         [f"{bands} bands of {rows} rows find only {chance:.1%} of pairs at the threshold"] if chance < 0.5 else []
     )
@@ -228,18 +232,20 @@ def _summary(params: MinHashParams, roster: _Roster, found: _Found, candidates: 
         "near-duplicates in it may remain: raise max_bucket"
         for b in found.abandoned
     ]
+    own = table.filter(pc.is_null(table["run"]))
     return {
         "normaliser": params.normaliser,
         "bands": bands,
         "rows": rows,
         "probability": {f"{j / 100:.2f}": round(lsh.probability(j / 100, bands, rows), 4) for j in range(30, 101, 5)},
         "probability_at_threshold": round(chance, 4),
-        "documents": roster.documents.num_rows,
+        "documents": totals.total(),
         "empty": roster.empty,
+        "earlier": roster.earlier,
         "candidates": candidates,
         "comparisons": found.comparisons,
-        "removed": found.table.num_rows,
-        "largest_cluster": clusters.largest(found.table["kept_id"]),
+        "removed": table.num_rows,
+        "largest_cluster": clusters.largest(own["kept_id"]),
         "removed_by_source": {s: {"documents": totals[s], "removed": removed.get(s, 0)} for s in sorted(totals)},
         "abandoned_buckets": found.abandoned,
         "warnings": warnings,

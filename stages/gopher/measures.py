@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from stages.gopher import stop_words as lists
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 BLOCK_BYTES: Final = 1 << 20
 """Text measured at a time: the kernels' tables stay in the cache, and memory is bounded by the longest document."""
-
-STOP_WORD_LANGUAGES: Final = frozenset({"en"})
-
 
 Counts = dict[str, Ints]
 """What the kernels counted, an integer for each document: `kernels.words.COLUMNS`, `kernels.repetition.COLUMNS`; and
@@ -78,9 +77,11 @@ def alpha_word_ratio(c: Counts) -> Floats:
 
 
 def stop_words(c: Counts) -> pa.Array:
-    """How many of the/be/to/of/and/that/have/with occur. Rae: "contains at least two of the following English words".
+    """How many stop words of its language occur. Rae: "contains at least two of the following English words: the, be,
 
-    Letter case and punctuation around the word do not matter. NULL in a document known to be in another language.
+    to, of, and, that, have, with". In other spaced languages those of the package stopwordsiso. Each counts once;
+    letter case and punctuation around it do not matter. A document of unknown language counts as English. NULL where
+    there is no list for its language.
     """
     return pa.array(c["stop_words"], pa.int64(), mask=c["has_stop_words"] == 0)
 
@@ -194,6 +195,34 @@ def top3_ngrams_ratio(n: int) -> Callable[[Counts], Floats]:
     return ratio
 
 
+def digit_ratio(c: Counts) -> Floats:
+    """Numbers (Unicode category N) / characters. In no preset: for corpora where tables and logs are in the way."""
+    return _share(c["numbers"], characters(c))
+
+
+def upper_case_ratio(c: Counts) -> Floats:
+    """Upper-case letters (category Lu) / letters. In no preset: for headlines, warnings and shouting."""
+    return _share(c["upper_case"], c["letters"])
+
+
+def url_ratio(c: Counts) -> Floats:
+    """Characters of addresses / characters. In no preset: for lists of links.
+
+    An address goes from `http://`, `https://` or `www.` to the next white space, or word of an unspaced script.
+    """
+    return _share(c["url_characters"], characters(c))
+
+
+def white_space_ratio(c: Counts) -> Floats:
+    """White space (Unicode White_Space) / characters. In no preset: for layouts made of blanks."""
+    return _share(c["white_space"], characters(c))
+
+
+def longest_line(c: Counts) -> Ints:
+    """Characters of the longest line. In no preset: for minified code and data in one line."""
+    return c["longest_line"]
+
+
 MEASURES: Final[dict[str, Callable[[Counts], Ints | Floats | pa.Array]]] = {
     f.__name__: f
     for f in (
@@ -202,6 +231,7 @@ MEASURES: Final[dict[str, Callable[[Counts], Ints | Floats | pa.Array]]] = {
         *(terminal_line_ratio, short_line_ratio, sentences, curly_brackets, lorem_ipsum),
         *(duplicate_line_ratio, duplicate_line_character_ratio),
         *(paragraphs, duplicate_paragraph_ratio, duplicate_paragraph_character_ratio),
+        *(digit_ratio, upper_case_ratio, url_ratio, white_space_ratio, longest_line),
     )
 }
 MEASURES.update({f"top_{n}gram_ratio": top_ngram_ratio(n) for n in (2, 3, 4)})
@@ -209,7 +239,10 @@ MEASURES.update({f"duplicate_{n}gram_ratio": duplicate_ngram_ratio(n) for n in r
 MEASURES.update({f"top3_{n}grams_ratio": top3_ngrams_ratio(n) for n in (2, 3)})
 
 INTEGERS: Final = frozenset(
-    {"characters", "words", "stop_words", "lines", "sentences", "curly_brackets", "lorem_ipsum", "paragraphs"}
+    {
+        *("characters", "words", "stop_words", "lines", "sentences", "curly_brackets", "lorem_ipsum", "paragraphs"),
+        "longest_line",
+    }
 )
 
 SCHEMA: Final = pa.schema(
@@ -225,12 +258,18 @@ def measure_texts(texts: pa.ChunkedArray, langs: list[str | None]) -> pa.Table:
     from kernels import repetition as r  # numba is loaded only where something is measured
     from kernels import words as w
 
+    stop_word_column = w.COLUMNS.index("stop_words")
     blocks = [np.zeros((0, len(w.COLUMNS) + len(r.COLUMNS)), np.int64)]
+    first = 0
     for offsets, data in _blocks(texts):
         scan = w.Scan(offsets, data)
+        last = first + len(offsets) - 1
+        listed = lists.count(offsets, data, langs[first:last])
+        scan.counts[:, stop_word_column] = np.where(listed >= 0, listed, scan.counts[:, stop_word_column])
         blocks.append(np.hstack([scan.counts, r.count_repetition(scan)]))
+        first = last
     counts: Counts = dict(zip((*w.COLUMNS, *r.COLUMNS), np.concatenate(blocks).T, strict=True))
-    counts["has_stop_words"] = np.array([lang is None or lang in STOP_WORD_LANGUAGES for lang in langs], np.int64)
+    counts["has_stop_words"] = np.array([lists.has_list(lang) for lang in langs], np.int64)
     columns = [pa.array(MEASURES[f.name](counts), f.type) for f in SCHEMA]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 

@@ -42,6 +42,11 @@ CATALOGUE: Final = MappingProxyType(
         **{f"max_top_{n}gram": (f"top_{n}gram_ratio", "at_most") for n in (2, 3, 4)},
         **{f"max_duplicate_{n}gram": (f"duplicate_{n}gram_ratio", "at_most") for n in range(5, 11)},
         **{f"max_top3_{n}grams": (f"top3_{n}grams_ratio", "at_most") for n in (2, 3)},
+        "max_digits": ("digit_ratio", "at_most"),
+        "max_upper_case": ("upper_case_ratio", "at_most"),
+        "max_urls": ("url_ratio", "at_most"),
+        "max_white_space": ("white_space_ratio", "at_most"),
+        "max_longest_line": ("longest_line", "at_most"),
     }
 )
 """Every rule, in the order in which they are tried: its measure and its comparison where a source gives none."""

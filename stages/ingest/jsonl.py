@@ -32,6 +32,7 @@ from stages.ingest.decode import (
 from stages.ingest.fields import take_fields, text_missing, text_null
 from stages.ingest.params import IngestParams
 from stages.ingest.rows import Rows
+from stages.ingest.streams import Location
 
 MAX_DEPTH: Final = 200
 """Deeper nesting is bad_json: within what every JSON reader behind this stage accepts, however deep its own stack."""
@@ -41,9 +42,9 @@ _BLANK: Final = b" \t\r"
 _UTF8: Final = Decoded("", "utf-8", "utf-8")
 
 
-def read_jsonl(location: str, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
+def read_jsonl(location: Location, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
     """Batches of one file. The raw content of a record is its line without the line end (and without a BOM)."""
-    rows, number = Rows(source.name, label), 0
+    rows, number = Rows(source, label), 0
     content, encoding = _utf8_lines(streams.blocks(location, label), source)
     parse = _Parser(source, params, encoding)
     try:

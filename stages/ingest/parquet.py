@@ -19,12 +19,13 @@ from stages.ingest.decode import RejectedError, decode
 from stages.ingest.fields import take_fields, text_null
 from stages.ingest.params import IngestParams
 from stages.ingest.rows import Rows
+from stages.ingest.streams import Location
 
 _DAMAGE: Final = (OSError, pa.ArrowException, MemoryError, OverflowError, UnicodeDecodeError)
 """What pyarrow raises on damaged files: sizes that a damaged page claims, names that are not UTF-8."""
 
 
-def read_parquet(location: str, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
+def read_parquet(location: Location, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
     """Batches of one file. The raw content of a record is the canonical JSON of its row; `label:N` counts rows from 1.
 
     Raises UnreadableFileError: `not_parquet`, `text_column`.
@@ -42,7 +43,7 @@ def read_parquet(location: str, label: str, source: Source, params: IngestParams
 
 
 def _read_rows(parquet: pq.ParquetFile, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
-    rows, number = Rows(source.name, label), 0
+    rows, number = Rows(source, label), 0
     try:
         for number, (raw, values) in enumerate(_records(_batches(parquet), source.text_field), 1):
             if rows.full_with(len(raw or b"")):

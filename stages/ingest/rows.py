@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 import pyarrow as pa
 
 from pipeline.documents import DOCUMENTS, QUARANTINE
-from pipeline.sources import Read
+from pipeline.sources import Read, Source
 from stages.ingest.decode import Decoded, remove_nuls
 from stages.ingest.fields import Fields
+from stages.ingest.mojibake import badness, repaired
 
 BATCH_ROWS: Final = 1_000
 BATCH_BYTES: Final = 16 << 20
@@ -18,8 +20,8 @@ BATCH_BYTES: Final = 16 << 20
 class Rows:
     """Collects accepted and rejected records of one file; `take` gives them as one Read and starts anew."""
 
-    def __init__(self, source: str, label: str) -> None:
-        self._source, self._label = source, label
+    def __init__(self, source: Source, label: str) -> None:
+        self._source, self._label, self._repair = source.name, label, source.mojibake == "repair"
         self._taken = False
         self._begin()
 
@@ -28,6 +30,7 @@ class Rows:
         self._rejected: list[tuple[str, ...]] = []
         self._bytes = 0
         self.blank = 0
+        self.ignored: Counter[str] = Counter()
 
     def accept(
         self, identity: str, record: str, decoded: Decoded, fields: Fields, size: int, surrogates: int = 0
@@ -37,11 +40,18 @@ class Rows:
         `size`: bytes of the raw record. `surrogates`: how many were replaced in all its fields.
         """
         text, nuls = remove_nuls(decoded.text)
+        title, repairs = fields.title, None
+        if self._repair:
+            text, repairs = repaired(text)
+            if title is not None:
+                title, more = repaired(title)
+                repairs += more
         self._bytes += size
         self._accepted.append(
             (
-                *(identity, self._source, fields.license, fields.url, fields.title, text, fields.metadata, ()),
-                *(decoded.codec, decoded.by, decoded.replacements, surrogates, nuls + fields.nuls, record),
+                *(identity, self._source, fields.license, fields.url, title, text, fields.metadata, ()),
+                *(decoded.codec, decoded.by, decoded.replacements, surrogates, nuls + fields.nuls),
+                *(badness(text), repairs, record),
             )
         )
 
@@ -57,11 +67,13 @@ class Rows:
     @property
     def pending(self) -> bool:
         """Is there anything to take? Of a file without records, one empty batch."""
-        return bool(self._accepted or self._rejected or self.blank) or not self._taken
+        return bool(self._accepted or self._rejected or self.blank or self.ignored) or not self._taken
 
     def take(self) -> Read:
         """The batch so far."""
-        read = Read(_table(self._accepted, DOCUMENTS), _table(self._rejected, QUARANTINE), self.blank)
+        read = Read(
+            _table(self._accepted, DOCUMENTS), _table(self._rejected, QUARANTINE), self.blank, dict(self.ignored)
+        )
         self._taken = True
         self._begin()
         return read

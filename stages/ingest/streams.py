@@ -1,15 +1,19 @@
 """Files as streams: opened from any path or URL, decompressed in bounded memory, cut into lines.
 
-Compression is what the first bytes say (gzip, zstd), not the file's name. All members of a gzip file and all frames of
-a zstd file are read. A stream that ends early or is damaged raises StreamError after everything before it was given.
+Compression is what the first bytes say (gzip, zstd, bzip2, xz), not the file's name. All members of a gzip file and all
+frames of a zstd file are read. A stream that ends early or is damaged raises StreamError after everything before it was
+given.
 """
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import itertools
+import lzma
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Final, cast
 
 import fsspec
@@ -18,7 +22,20 @@ import zstandard
 from pipeline.sources import UnreadableFileError
 
 BLOCK: Final = 1 << 20
-_SUFFIXES: Final = (".gz", ".zst")
+_SUFFIXES: Final = (".gz", ".zst", ".bz2", ".xz")
+_LZMA_MEMORY: Final = 1 << 28
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file inside an archive: its name there, and how to open it (once, from the beginning)."""
+
+    name: str
+    open: Callable[[], IO[bytes]]
+
+
+Location = str | Member
+"""What a reader opens: a path, any fsspec URL, or a file inside an archive."""
 
 
 class StreamError(Exception):
@@ -29,8 +46,10 @@ class StreamError(Exception):
         self.reason, self.detail = reason, detail
 
 
-def open_input(location: str, label: str) -> IO[bytes]:
-    """`location` (path or any fsspec URL) opened for reading; UnreadableFileError (`unreadable`) where that fails."""
+def open_input(location: Location, label: str) -> IO[bytes]:
+    """`location` opened for reading; UnreadableFileError (`unreadable`) where that fails."""
+    if isinstance(location, Member):
+        return location.open()
     try:
         if "://" in location or "::" in location:
             return cast(IO[bytes], fsspec.open(location, "rb").open())
@@ -40,23 +59,28 @@ def open_input(location: str, label: str) -> IO[bytes]:
         raise UnreadableFileError(label, "unreadable", f"cannot be opened: {said or type(error).__name__}") from error
 
 
-def plain_name(location: str) -> str:
+def plain_name(location: Location) -> str:
     """Lower-case file name without compression suffixes, and without the query of a URL."""
-    name = location.split("?")[0] if "://" in location else location
+    name = location.name if isinstance(location, Member) else location
+    name = name.split("?")[0] if "://" in name else name
     name = name.replace("\\", "/").rsplit("/", 1)[-1].lower()
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     return name
 
 
-def blocks(location: str, label: str) -> Iterator[bytes]:
+def blocks(location: Location, label: str) -> Iterator[bytes]:
     """Decompressed content, in pieces of bounded size, never empty ones."""
+    name = location.name if isinstance(location, Member) else location
     with open_input(location, label) as file:
-        try:
-            first = file.read(BLOCK)
-        except OSError as error:
-            raise UnreadableFileError(label, "unreadable", f"cannot be read: {error.strerror or error}") from error
-        yield from _decompressed(first, _rest(file), compressed=location.lower().endswith(_SUFFIXES))
+        yield from _decompressed(_first(file, label), _rest(file), compressed=name.lower().endswith(_SUFFIXES))
+
+
+def _first(file: IO[bytes], label: str) -> bytes:
+    try:
+        return file.read(BLOCK)
+    except OSError as error:
+        raise UnreadableFileError(label, "unreadable", f"cannot be read: {error.strerror or error}") from error
 
 
 def _rest(file: IO[bytes]) -> Iterator[bytes]:
@@ -66,7 +90,7 @@ def _rest(file: IO[bytes]) -> Iterator[bytes]:
 
 def _decompressed(first: bytes, rest: Iterable[bytes], compressed: bool) -> Iterator[bytes]:
     content = itertools.chain([first], rest)
-    for form in (_Gzip, _Zstd):
+    for form in (_Gzip, _Zstd, _Bzip2, _Xz):
         if form.begins(first):
             yield from _decompress(content, form())
             return
@@ -82,10 +106,12 @@ class _Members:
     name: ClassVar[str]
     slice_bytes: ClassVar[int]  # how much is decompressed at once, which bounds what comes out at once
     errors: ClassVar[type[Exception]]
+    header: ClassVar[int] = 4  # bytes that tell a member from something else
 
     def __init__(self) -> None:
         self._member: Any = None
         self._pending = b""
+        self._rest, self._seeking = b"", False
 
     @staticmethod
     def begins(data: bytes) -> bool:
@@ -106,9 +132,17 @@ class _Members:
         """What the next slice of the stream decompresses to."""
         data, self._pending = self._pending + data, b""
         while data:
+            self._rest = data
+            if self._seeking:
+                at = data.find(_Gzip.magic)
+                self._pending = data[-2:] if at < 0 else b""
+                if at < 0:
+                    return
+                data, self._seeking = data[at:], False
+                self._rest = data
             if self._member is None or self._member.eof:
                 data = data if self._member is None else data.lstrip(b"\0")
-                if len(data) < 4:  # a header that the next slice completes
+                if len(data) < self.header:  # a header that the next slice completes
                     self._pending = data
                     return
                 if not self.begins(data):
@@ -117,15 +151,25 @@ class _Members:
             yield from self._pieces(data)
             data = self._member.unused_data if self._member.eof else b""
 
+    def skip_member(self) -> bytes:
+        """After damage: what is left of the slice without the first byte, where the next member is looked for."""
+        self._member, self._seeking = None, True
+        return self._rest[1:]
+
+    @property
+    def seeking(self) -> bool:
+        return self._seeking
+
 
 class _Gzip(_Members):
     name = "gzip"
+    magic: ClassVar[bytes] = b"\x1f\x8b\x08"  # deflate, the one method there is (RFC 1952, section 2.3.1)
     slice_bytes = 1 << 15
     errors = zlib.error
 
     @staticmethod
     def begins(data: bytes) -> bool:
-        return data.startswith(b"\x1f\x8b\x08")  # deflate, the one method there is (RFC 1952, section 2.3.1)
+        return data.startswith(_Gzip.magic)
 
     def _start(self) -> Any:
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -153,6 +197,46 @@ class _Zstd(_Members):
         return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()  # as `zstd --long=31` writes
 
 
+class _Sized(_Members):
+    """What decompresses `BLOCK` bytes at a time and keeps the rest of its input to itself (bz2, lzma)."""
+
+    slice_bytes = 1 << 15
+
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
+        yield self._member.decompress(data, BLOCK)
+        while not self._member.eof and not self._member.needs_input:
+            yield self._member.decompress(b"", BLOCK)
+
+
+class _Bzip2(_Sized):
+    name = "bzip2"
+    errors = OSError
+
+    @staticmethod
+    def begins(data: bytes) -> bool:
+        """Magic, block size, and the magic of the first block or of the end of an empty stream."""
+        return (
+            data[:3] == b"BZh"
+            and data[3:4] in b"123456789"
+            and (len(data) < 10 or data[4:10] in (b"1AY&SY", b"\x17rE8P\x90"))
+        )
+
+    def _start(self) -> Any:
+        return bz2.BZ2Decompressor()
+
+
+class _Xz(_Sized):
+    name = "xz"
+    errors = lzma.LZMAError
+
+    @staticmethod
+    def begins(data: bytes) -> bool:
+        return data.startswith(b"\xfd7zXZ\0") or (len(data) < 6 and data.startswith(b"\xfd7zX"))
+
+    def _start(self) -> Any:
+        return lzma.LZMADecompressor(memlimit=_LZMA_MEMORY)
+
+
 def _decompress(content: Iterable[bytes], members: _Members) -> Iterator[bytes]:
     given = 0
     try:
@@ -165,6 +249,38 @@ def _decompress(content: Iterable[bytes], members: _Members) -> Iterator[bytes]:
         raise StreamError("corrupt_stream", f"damaged {members.name} data after {given} bytes of content") from error
     if not members.complete:
         raise StreamError("truncated_stream", f"the {members.name} data ends early, after {given} bytes of content")
+
+
+def recovering(location: Location, label: str) -> Iterator[bytes | StreamError]:
+    """Like `blocks`, but a StreamError comes as an item in its place, and gzip data goes on at the next member.
+
+    For files whose members are records of their own, as those of web archives are.
+    """
+    with open_input(location, label) as file:
+        content: Iterator[bytes] = itertools.chain([_first(file, label)], _rest(file))
+        start, content = head(content, 16)
+        if _Gzip.begins(start):
+            yield from _recovered(content, _Gzip())
+        else:
+            try:
+                yield from _decompressed(next(content, b""), content, compressed=False)
+            except StreamError as error:
+                yield error
+
+
+def _recovered(content: Iterable[bytes], members: _Members) -> Iterator[bytes | StreamError]:
+    for block in content:
+        for at in range(0, len(block), members.slice_bytes):
+            data = block[at : at + members.slice_bytes]
+            while data:
+                try:
+                    yield from filter(None, members.feed(data))
+                    data = b""
+                except (members.errors, StreamError):
+                    yield StreamError("corrupt_stream", f"damaged {members.name} data; reading went on behind it")
+                    data = members.skip_member()
+    if not members.complete and not members.seeking:
+        yield StreamError("truncated_stream", f"the {members.name} data ends early")
 
 
 def head(content: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:

@@ -11,16 +11,17 @@ from stages.ingest.decode import RejectedError, decode
 from stages.ingest.fields import Fields
 from stages.ingest.params import IngestParams
 from stages.ingest.rows import Rows
+from stages.ingest.streams import Location
 
 
-def read_text(location: str, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
+def read_text(location: Location, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
     """One batch with the file's document, or its quarantine row. Its own id is `label`, its raw content the bytes.
 
     A compressed file's raw content is what it decompresses to: the same text packed anew keeps its identity.
     """
-    rows = Rows(source.name, label)
+    rows = Rows(source, label)
     try:
-        raw = _content(location, label, params.max_record_bytes)
+        raw = content_of(location, label, params.max_record_bytes)
         decoded = decode(
             raw,
             [source.encoding] if source.encoding else [],
@@ -34,7 +35,7 @@ def read_text(location: str, label: str, source: Source, params: IngestParams) -
     yield rows.take()
 
 
-def _content(location: str, label: str, limit: int) -> bytes:
+def content_of(location: Location, label: str, limit: int) -> bytes:
     parts, size = [], 0
     for block in streams.blocks(location, label):
         size += len(block)

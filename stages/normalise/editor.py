@@ -47,9 +47,9 @@ class NormaliseParams(Params):
         "nfc", description="normal form: nfc, nfkc (also ligatures, full width, superscripts), or off"
     )
     line_ends: bool = Field(True, description="CR LF, CR, VT, NEL, U+2028 and U+2029 become LF")
-    max_blank_lines: Annotated[
-        Annotated[int, Field(ge=0, le=100)] | Literal[False], BeforeValidator(_no_true)
-    ] = Field(2, description="of a run of blank lines so many stay; or off")
+    max_blank_lines: Annotated[Annotated[int, Field(ge=0, le=100)] | Literal[False], BeforeValidator(_no_true)] = Field(
+        2, description="of a run of blank lines so many stay; or off"
+    )
     zero_width: bool = Field(
         True, description="invisible characters go, but those that emoji, Persian, Indic or Thai spelling needs"
     )
@@ -126,7 +126,9 @@ def _edit_column(
     columns = {name: _replaced(column, changed)}
     if spans is not None and any(moved.values()):
         listed = spans.to_pylist()
-        columns["placeholders"] = pa.chunked_array([pa.array([moved.get(i, s) for i, s in enumerate(listed)], spans.type)])
+        columns["placeholders"] = pa.chunked_array(
+            [pa.array([moved.get(i, s) for i, s in enumerate(listed)], spans.type)]
+        )
     return columns
 
 
@@ -166,9 +168,9 @@ def _formed_otherwise(text: str, params: NormaliseParams) -> bool:
     if params.unicode and not unicodedata.is_normalized("NFC" if params.unicode == "nfc" else "NFKC", text):
         return True
     if params.mojibake:
-        from ftfy.badness import is_bad
+        from stages.ingest.mojibake import badness
 
-        return any(is_bad(line) for line in text.split("\n"))
+        return badness(text) > 0
     return False
 
 

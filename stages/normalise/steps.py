@@ -34,24 +34,25 @@ def controls(text: str) -> list[Change]:
 
     Tab, line feed and form feed stay; what ends a line (CR, VT, NEL) is left to `line_ends`.
     """
-    return [Change(*m.span(), "", "controls") for m in _CONTROLS.finditer(text)]
+    return [Change(m.start(), m.end(), "", "controls") for m in _CONTROLS.finditer(text)]
 
 
 def line_ends(text: str) -> list[Change]:
     """CR LF, CR, VT, NEL, U+2028 and U+2029 become LF, one for one."""
     return [
-        Change(*m.span(), "\n" * len(_LINE_END.findall(m.group())), "line_ends") for m in _LINE_ENDS.finditer(text)
+        Change(m.start(), m.end(), "\n" * len(_LINE_END.findall(m.group())), "line_ends")
+        for m in _LINE_ENDS.finditer(text)
     ]
 
 
 def blank_lines(text: str, most: int) -> list[Change]:
     """Of a run of blank lines (nothing but white space) the first `most` stay as they are."""
-    return [Change(*m.span(1), "", "max_blank_lines") for m in _blank_runs(most).finditer(text)]
+    return [Change(m.start(1), m.end(1), "", "max_blank_lines") for m in _blank_runs(most).finditer(text)]
 
 
 @lru_cache(maxsize=8)
 def _blank_runs(most: int) -> regex.Pattern[str]:
-    return regex.compile(r"(?<![^\n])(?:[^\S\n]*\n){%d}((?:[^\S\n]*\n)+)" % most)
+    return regex.compile(rf"(?<![^\n])(?:[^\S\n]*\n){{{most}}}((?:[^\S\n]*\n)+)")
 
 
 _INVISIBLE: Final = "\u00ad\u180e\u200b-\u200d\u206a-\u206f\ufeff\U000e0000-\U000e007f"
@@ -151,25 +152,20 @@ def _by_cluster(part: str, whole: str, name: Literal["NFC", "NFKC"], start: int,
 
 
 def mojibake(text: str) -> list[Change]:
-    """What ftfy repairs, line by line: one change a line, from its first to its last damaged character.
+    """What ftfy decodes anew, as a source with `mojibake: repair` does it (`stages.ingest.mojibake`).
 
-    A line that ftfy does not find suspicious (`ftfy.badness`) is left alone, and so is every ASCII line.
+    Line by line, and only lines that look damaged; one change a line, from its first to its last repaired character.
     """
-    from ftfy import fix_encoding_and_explain
-    from ftfy.badness import is_bad
+    from stages.ingest.mojibake import badness, repaired
 
-    changes = []
-    for match in _NON_ASCII_LINE.finditer(text):
-        line = match.group()
-        if is_bad(line):
-            fixed, steps = fix_encoding_and_explain(line)
-            if fixed != line:
-                way = ", ".join(f"{step.action} {step.parameter}" for step in steps or [])
-                changes.append(_trimmed(line, fixed, match.start(), way))
+    changes: list[Change] = []
+    at = 0
+    for line in text.split("\n") if badness(text) else ():
+        better, repairs = repaired(line)
+        if repairs:
+            changes.append(_trimmed(line, better, at, "mojibake"))
+        at += len(line) + 1
     return changes
-
-
-_NON_ASCII_LINE: Final = regex.compile(r"[\x00-\x09\x0b-\x7f]*+[^\x00-\x7f][^\n]*+")
 
 
 def _trimmed(old: str, new: str, start: int, rule: str) -> Change:

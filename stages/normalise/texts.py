@@ -63,8 +63,8 @@ class _Work:
         self.text = text
         self.length = len(text)
         self.spans = [Span(*span) for span in placeholders]
-        self.starts: npt.NDArray[np.int64] | None = None
-        self.ends: npt.NDArray[np.int64] | None = None
+        self.starts: npt.NDArray[np.int32] | None = None
+        self.ends: npt.NDArray[np.int32] | None = None
         self.edits: list[Edit] = []
         last = 0
         for span in self.spans:
@@ -108,27 +108,21 @@ class _Work:
         """Make the changes, note them as edits of the original, and move the placeholders."""
         if not changes:
             return
-        starts = np.arange(self.length) if self.starts is None else self.starts
-        ends = np.arange(1, self.length + 1) if self.ends is None else self.ends
-        parts, new_starts, new_ends, at = [], [], [], 0
+        starts = np.arange(self.length, dtype=np.int32) if self.starts is None else self.starts
+        ends = np.arange(1, self.length + 1, dtype=np.int32) if self.ends is None else self.ends
+        left, right = (np.fromiter((c[i] for c in changes), np.int64, len(changes)) for i in (0, 1))
+        sizes = np.fromiter((len(c.new) for c in changes), np.int64, len(changes))
+        first = np.append(starts, np.int32(self.length))[left]
+        last = np.where(right > left, ends[right - 1], first)  # an insertion replaces nothing
+        pairs = zip(first.tolist(), last.tolist(), changes, strict=True)
+        self.edits += [Edit(a, b, kind, c.rule, c.new) for a, b, c in pairs]
+        self.starts, self.ends = _mapped(starts, first, left, right, sizes), _mapped(ends, last, left, right, sizes)
+        parts, at = [], 0
         for change in changes:
-            first, last = self.original(starts, ends, change)
-            self.edits.append(Edit(first, last, kind, change.rule, change.new))
             parts += [self.text[at : change.start], change.new]
-            new_starts += [starts[at : change.start], np.full(len(change.new), first, np.int64)]
-            new_ends += [ends[at : change.start], np.full(len(change.new), last, np.int64)]
             at = change.end
         self.text = "".join([*parts, self.text[at:]])
-        self.starts = np.concatenate([*new_starts, starts[at:]])
-        self.ends = np.concatenate([*new_ends, ends[at:]])
         self.move(changes)
-
-    def original(
-        self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], change: Change
-    ) -> tuple[int, int]:
-        """The code points of the original that a change replaces; an insertion replaces none."""
-        first = int(starts[change.start]) if change.start < len(starts) else self.length
-        return first, int(ends[change.end - 1]) if change.end > change.start else first
 
     def move(self, changes: list[Change]) -> None:
         """The placeholders behind each change stand further left or right now."""
@@ -142,3 +136,19 @@ class _Work:
             shift = int(by[behind - 1]) if behind else 0
             moved.append(Span(span.start + shift, span.end + shift, span.token))
         self.spans = moved
+
+
+def _mapped(
+    old: npt.NDArray[np.int32],
+    new: npt.NDArray[np.int32],
+    left: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int32]:
+    """A value for each character after changes: its own where it stays, `new[k]` where change k wrote it."""
+    stays = np.ones(len(old) + 1, np.int64)
+    np.add.at(stays, left, -1)
+    np.add.at(stays, right, 1)
+    kept = old[(np.cumsum(stays - 1) == 0)[:-1]]
+    before = left - np.cumsum(np.concatenate([[0], (right - left)[:-1]]))  # characters kept before each change
+    return np.insert(kept, np.repeat(before, sizes), np.repeat(new, sizes))

@@ -110,6 +110,10 @@ class Perplexity(Judge):
     def decide(measures: pa.Table, state: pa.Table | None, params: Any) -> pa.Table:
         return bands.decide(measures, state, params.band, params.unscored == "drop")
 
+    @staticmethod
+    def measured_by(params: Any) -> dict[str, str]:
+        return dict.fromkeys(("perplexity_above", "perplexity_below"), "perplexity")
+
 
 def _train(files: list[tuple[references.Reference, str]], params: Any, path: Path) -> dict[str, Any]:
     """Write one model; returns what `models.json` and the manifest say of it."""

@@ -94,7 +94,7 @@ _PROVINCE = re.compile(rf"(?:{_PROVINCES})(?:省|市|自治区|自治區|壮族�
 _DIVISION = re.compile(r"[\u4e00-\u9fff]{1,12}?(?:自治州|地区|地區|[市区區县縣旗州盟镇鎮乡鄉])")
 # Words that end before a name begins: what follows the last of them is the name.
 _LEAD = re.compile(
-    r".*(?:地址|住址|现址|現址|[位坐][于於]|落于|住在|家住|居住|寄到|寄至|寄往|送到|送至|来到|來到|前往|[迁遷][往到至]|搬到|政府[驻駐]|现住|現住|公司)[为為是在了]?"
+    r".*(?:地址|住址|现址|現址|[位坐][于於]|落于|住在|家住|居住|寄到|寄至|寄往|送到|送至|来到|來到|前往|[迁遷][往到至]|搬到|政府[驻駐]|现住|現住|[购購買买][入得]|公司)[为為是在了]?"
 )
 _PARTICLE = re.compile(r".*[在到]|.+[至往是有自]")
 

@@ -91,7 +91,7 @@ def _in_candidate(text: str, left: int, value: str, regions: tuple[str, ...]) ->
             continue
         for hit in presidio.hits(presidio.phone(region), value):
             number = value[hit.start : hit.end]
-            if number[0] == "(" and ")" not in number:  # "(847-391-5399)": the bracket is the sentence's
+            if number[0] == "(" and ")" not in number:  # "(415-555-0199)": the bracket is the sentence's
                 number = number[1:]
             end = left + hit.end
             start = end - len(number)

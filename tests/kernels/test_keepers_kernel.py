@@ -25,7 +25,7 @@ class Result(NamedTuple):
         return [d for d, keeper in enumerate(self.kept) if keeper < 0]
 
 
-def choose(sets: Sets, buckets: Sets, threshold: float, limit: int = 1 << 40) -> Result:
+def choose(sets: Sets, buckets: Sets, threshold: float, limit: int = 1 << 40, fixed: int = 0) -> Result:
     """Run the kernel: documents are numbered in the declared order, buckets list documents in ascending order."""
     members = np.array([d for bucket in buckets for d in bucket], np.int64)
     sizes = np.array([len(bucket) for bucket in buckets], np.int64)
@@ -39,7 +39,7 @@ def choose(sets: Sets, buckets: Sets, threshold: float, limit: int = 1 << 40) ->
     bucket = np.repeat(np.arange(len(buckets)), sizes)
     keepers.choose(
         *(members, bucket, np.cumsum(sizes), visits, first, values, starts, stops),
-        *(threshold, limit, kept, common, found, spent),
+        *(threshold, limit, fixed, kept, common, found, spent),
     )
     return Result(kept.tolist(), common.tolist(), found.tolist(), spent.tolist())
 
@@ -81,6 +81,19 @@ def test_choices_equal_the_twin_over_all_edges(data: st.DataObject, sets: Sets, 
 def test_choosing_again_among_the_kept_removes_nothing(sets: Sets, threshold: float) -> None:
     survivors = [sets[d] for d in choose(sets, [list(range(len(sets)))], threshold).survivors]
     assert choose(survivors, [list(range(len(survivors)))], threshold).kept == [-1] * len(survivors)
+
+
+@given(small_sets, st.sampled_from([0.3, 0.5, 0.8]), st.integers(0, 12))
+@settings(max_examples=100, deadline=None)
+def test_documents_of_an_earlier_corpus_stay_and_remove_all_that_are_like_them(
+    sets: Sets, threshold: float, fixed: int
+) -> None:
+    fixed = min(fixed, len(sets))
+    result = choose(sets, [list(range(len(sets)))], threshold, fixed=fixed)
+    assert result.kept[:fixed] == [-1] * fixed
+    for d in range(fixed, len(sets)):
+        near = [k for k in range(d) if result.kept[k] < 0 and jaccard(sets[k], sets[d]) >= threshold]
+        assert result.kept[d] == (near[0] if near else -1)
 
 
 def test_a_chain_keeps_every_other_document() -> None:

@@ -235,3 +235,29 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     normaliser.save(table, tmp_path / "normaliser.npz")
     with pytest.raises(normaliser.TableError, match=r"not the table of the normaliser words/1; restore the file"):
         normaliser.load(tmp_path / "normaliser.npz")
+
+
+def places(text: str) -> list[tuple[int, int]]:
+    """Start and end of each unit, in code points."""
+    found: list[tuple[int, int]] = []
+    within = False
+    for at, character in enumerate(text):
+        kind = int(TABLE[ord(character)]) >> normaliser.KIND_SHIFT
+        if kind == normaliser.WORD:
+            found.append((found.pop()[0] if within else at, at + 1))
+        elif kind == normaliser.CHARACTER:
+            found.append((at, at + 1))
+        if kind != normaliser.IGNORED:
+            within = kind == normaliser.WORD
+    return found
+
+
+@given(st.text(alphabet="aB1 .,\u00ad\u200b\n你好ไé<😀", max_size=30) | st.text(max_size=20).filter(str.isprintable))
+@settings(deadline=None)
+def test_places_are_those_of_the_units(text: str) -> None:
+    encoded = text.encode()
+    starts, ends = np.zeros((2, len(encoded) // 2 + 2), np.int64)
+    count, single = minhash.unit_places(np.frombuffer(encoded, np.uint8), TABLE, starts, ends)
+    expected = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in places(text)]
+    assert list(zip(starts[:count].tolist(), ends[:count].tolist(), strict=True)) == expected
+    assert (count, single) == (len(units(text)[0]), units(text)[1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import regex
 
-from kernels import words
+from kernels import word_tables as words
 
 
 def test_the_stored_classes_are_what_the_regex_module_says() -> None:

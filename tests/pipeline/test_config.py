@@ -8,7 +8,6 @@ import pytest
 from toys import Project, small
 
 from pipeline.config import ConfigError, RunConfig, load
-from pipeline.inputs import MissingInputError
 from stages.registry import registry
 
 HEAD = "name: toy\nsources:\n  - {name: notes, path: notes.jsonl, license: CC0-1.0}\n"
@@ -16,6 +15,8 @@ STAGES = "stages:\n  - ingest: {shard_rows: 64}\n"
 
 
 def check(folder: Path, text: str, *overrides: str, allow_code: bool = True) -> RunConfig:
+    for name in ("notes.jsonl", "x", "a", "b"):  # the inputs that these configs name
+        (folder / name).touch()
     path = folder / "config.yaml"
     path.write_text(text, encoding="utf-8")
     return load(path, registry(allow_code, folder), overrides)
@@ -297,9 +298,10 @@ def test_a_byte_order_mark_in_front_of_a_config_does_no_harm(tmp_path: Path) -> 
 def test_an_input_that_is_not_there_stops_the_run_and_names_pattern_and_folder(tmp_path: Path, path: str) -> None:
     project = small(tmp_path)
     project.config(sources=[{"name": "notes", "path": path}])
-    with pytest.raises(MissingInputError) as caught:
+    with pytest.raises(ConfigError) as caught:
         project.run()
-    assert str(caught.value) == f"no file matches {path!r} (looked in {tmp_path})"
+    assert caught.value.line is not None and caught.value.key == "sources.path"
+    assert f"no file matches {path!r} (looked in {tmp_path})" in caught.value.message
 
 
 def test_paths_are_relative_to_the_config_file_and_labels_do_not_depend_on_the_working_folder(

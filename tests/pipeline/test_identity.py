@@ -41,6 +41,19 @@ def test_identical_records_across_files_get_distinct_ids_whatever_the_order_on_d
     assert files(tmp_path / "one" / "run") == files(tmp_path / "two" / "run")
 
 
+def test_the_first_file_in_the_order_of_paths_keeps_the_id_that_a_record_has_alone(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for letter in "cab":
+        project.write(f"inputs/{letter}.jsonl", ["same"])
+    project.config(sources=[{"name": "notes", "path": "inputs/*.jsonl"}])
+    project.run(until="ingest")
+    found = {row["record"].split(".")[0]: row["doc_id"] for row in documents(tmp_path / "run")}
+    project.config(sources=[{"name": "notes", "path": "inputs/c.jsonl"}])
+    (alone,) = ids(project, "alone")
+    assert found["a"] == alone
+    assert len(set(found.values())) == 3
+
+
 def test_the_order_in_which_files_are_listed_does_not_matter(tmp_path: Path) -> None:
     project = small(tmp_path)
     project.write("inputs/more.jsonl", texts(30, 20))

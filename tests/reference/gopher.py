@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import regex
+import stopwordsiso
 
 UNSPACED = [
     *("Han", "Hiragana", "Katakana", "Bopomofo", "Yi", "Thai", "Lao", "Khmer", "Myanmar"),
@@ -28,7 +29,6 @@ CLOSING = "\"'”’»)]}」』】）》〉"
 TERMINALS = regex.compile(r"[\p{Sentence_Terminal}…⋯]+")
 SPACE_OR_UNIT = regex.compile(rf"\p{{White_Space}}|{UNIT}", regex.V1)
 LOREM_IPSUM = re.compile("lorem ipsum", re.ASCII | re.IGNORECASE)
-STOP_WORDS = {"the", "be", "to", "of", "and", "that", "have", "with"}
 
 
 def words_of(text: str) -> list[str]:
@@ -112,6 +112,25 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
+URL = regex.compile(rf"(?:[hH][tT][tT][pP][sS]?://|[wW][wW][wW]\.)(?:(?!{UNIT})\P{{White_Space}})*", regex.V1)
+NUMBER, LETTER, UPPER = (regex.compile(rf"\p{{{c}}}") for c in ("N", "L", "Lu"))
+WHITE_SPACE = regex.compile(r"\p{White_Space}")
+RAE = {"the", "be", "to", "of", "and", "that", "have", "with"}
+
+
+def lowered(text: str) -> str:
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def stop_words(words: list[str], lang: str | None) -> int | None:
+    cores = {ENDS.sub("", w) for w in words if not ONE_UNIT.fullmatch(w)}
+    if lang in (None, "en"):
+        return len(RAE & {core.casefold() for core in cores})
+    if lang in ("zh", "ja", "th") or not stopwordsiso.has_lang(lang):
+        return None
+    return len({lowered(w) for w in stopwordsiso.stopwords(lang)} & {lowered(core) for core in cores})
+
+
 def measures(text: str, lang: str | None = None) -> dict[str, Any]:
     words = words_of(text)
     spaced = [w for w in words if not ONE_UNIT.fullmatch(w)]
@@ -122,7 +141,6 @@ def measures(text: str, lang: str | None = None) -> dict[str, Any]:
     lines = [line for line in all_lines if line]
     paragraphs = paragraphs_of(all_lines)
     last_dots = [LAST_DOTS.search(line) for line in lines]
-    stop_words = STOP_WORDS & {ENDS.sub("", w).casefold() for w in words}
     repeated_lines = repeats(lines)
     repeated_paragraphs = repeats(paragraphs)
     row = {
@@ -133,7 +151,7 @@ def measures(text: str, lang: str | None = None) -> dict[str, Any]:
         "symbol_ratio": share(max(hashes, ellipses), len(words)),
         "total_symbol_ratio": share(hashes + ellipses, len(words)),
         "alpha_word_ratio": share(sum(bool(HOLDS_LETTER.search(w)) for w in words), len(words)),
-        "stop_words": len(stop_words) if lang in (None, "en") else None,
+        "stop_words": stop_words(words, lang),
         "lines": len(lines),
         "bullet_line_ratio": share(sum(bool(BULLET.match(line)) for line in lines), len(lines)),
         "ellipsis_line_ratio": share(sum(d is not None and is_ellipsis(d[0]) for d in last_dots), len(lines)),
@@ -149,6 +167,13 @@ def measures(text: str, lang: str | None = None) -> dict[str, Any]:
         "duplicate_paragraph_character_ratio": share(
             sum(len(line) for p in repeated_paragraphs for line in p), len(text)
         ),
+    }
+    row |= {
+        "digit_ratio": share(len(NUMBER.findall(text)), len(text)),
+        "upper_case_ratio": share(len(UPPER.findall(text)), len(LETTER.findall(text))),
+        "url_ratio": share(sum(len(m[0]) for m in URL.finditer(text)), len(text)),
+        "white_space_ratio": share(len(WHITE_SPACE.findall(text)), len(text)),
+        "longest_line": max(map(len, lines), default=0),
     }
     row |= {f"top_{n}gram_ratio": share(top(words, n), word_characters) for n in (2, 3, 4)}
     row |= {f"duplicate_{n}gram_ratio": share(duplicated(words, n), word_characters) for n in range(5, 11)}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pipeline.documents import DOCUMENTS
 from pipeline.stage import Judge, State
@@ -25,7 +26,7 @@ def documents(texts: Sequence[str], ids: Sequence[str] | None = None, sources: S
             "metadata": "{}",
             "placeholders": [],
         }
-        | {"replacements": 0, "surrogates": 0, "nuls": 0, "record": f"file:{k}"}
+        | {"replacements": 0, "surrogates": 0, "nuls": 0, "mojibake": 0, "repairs": None, "record": f"file:{k}"}
         for k, text in enumerate(texts)
     ]
     return pa.Table.from_pylist(rows, schema=DOCUMENTS)
@@ -56,11 +57,14 @@ class Corpus:
         for table in self.measured:
             yield table if columns is None else table.select(["doc_id", "source", *columns])
 
-    def documents(self, doc_ids: Iterable[str]) -> Iterator[pa.Table]:
-        wanted = pa.array(list(doc_ids), pa.string())
-        self.asked += wanted.to_pylist()
+    def documents(self, wanted: NDArray[np.bool_]) -> Iterator[pa.Table]:
+        first = 0
         for shard in self.shards:
-            yield shard.filter(pc.is_in(shard["doc_id"], value_set=wanted))
+            rows = shard.filter(pa.array(wanted[first : first + shard.num_rows]))
+            first += shard.num_rows
+            self.asked += rows["doc_id"].to_pylist()
+            if rows.num_rows:
+                yield rows
 
 
 def judged(

@@ -20,6 +20,7 @@ class Result:
     quarantine: list[dict[str, Any]]
     blank: int
     batches: int
+    ignored: Counter[str]
 
     @property
     def texts(self) -> list[str]:
@@ -31,7 +32,7 @@ class Result:
 
     @property
     def records(self) -> int:
-        return len(self.documents) + len(self.quarantine) + self.blank
+        return len(self.documents) + len(self.quarantine) + self.blank + self.ignored.total()
 
 
 def read(path: Path | str, params: dict[str, Any] | None = None, label: str | None = None, **source: Any) -> Result:
@@ -51,7 +52,10 @@ def read(path: Path | str, params: dict[str, Any] | None = None, label: str | No
         row["text"].encode("utf-8")
     for row in quarantine:
         assert row["source"] == "web" and row["file"] == name and row["detail"]
-    return Result(documents, quarantine, sum(b.blank for b in batches), len(batches))
+    ignored: Counter[str] = Counter()
+    for batch in batches:
+        ignored.update(batch.ignored)
+    return Result(documents, quarantine, sum(b.blank for b in batches), len(batches), ignored)
 
 
 def write(folder: Path, name: str, content: bytes | str) -> Path:

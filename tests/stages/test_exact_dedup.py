@@ -56,7 +56,7 @@ def test_of_equal_texts_the_first_in_source_order_then_by_id_is_kept() -> None:
         ("a", "b", 1.0, 1.0),
         ("c", "b", 1.0, 1.0),
     ]
-    assert state.summary == {"removed": 2, "largest_cluster": 3}
+    assert state.summary == {"removed": 2, "removed_as_earlier": 0, "largest_cluster": 3}
 
 
 def test_texts_that_differ_in_one_space_are_not_copies() -> None:

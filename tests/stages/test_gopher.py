@@ -107,11 +107,12 @@ def test_each_preset_drops_what_its_source_drops(preset: str, text: str, rule: s
     assert rule in verdict["failed"]
 
 
-def test_text_without_english_stop_words_is_dropped_only_where_it_may_be_english() -> None:
+def test_text_without_stop_words_is_dropped_in_languages_that_have_a_list() -> None:
     text = " ".join(f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(100))
-    unknown, english, german = judge([text] * 3, [None, "en", "de"])
-    assert unknown["rule"] == english["rule"] == "min_stop_words"
-    assert german["keep"]
+    unknown, english, german, cebuano = judge([text] * 4, [None, "en", "de", "ceb"])
+    assert unknown["rule"] == english["rule"] == german["rule"] == "min_stop_words"
+    assert cebuano["keep"]
+    assert judge([f"{text} und {text[::-1]} nicht"], ["de"])[0]["keep"]
 
 
 @pytest.mark.parametrize("script", TEXTS)

@@ -53,9 +53,9 @@ def measure_all(texts: list[str], langs: list[str | None] | None = None) -> list
     return rows
 
 
-def assert_equals_reference(texts: list[str]) -> None:
-    for text, row in zip(texts, measure_all(texts), strict=True):
-        assert row == reference.measures(text), text[:200]
+def assert_equals_reference(texts: list[str], lang: str | None = None) -> None:
+    for text, row in zip(texts, measure_all(texts, [lang] * len(texts)), strict=True):
+        assert row == reference.measures(text, lang), text[:200]
 
 
 def shared(name: str) -> list[str]:
@@ -94,7 +94,7 @@ def test_words_are_counted(text: str, words: int) -> None:
 def test_a_document_without_words_has_ratios_of_zero(text: str) -> None:
     row = measure(text)
     assert row["words"] == 0
-    of_words = ("word", "gram", "symbol", "unspaced", "duplicate")
+    of_words = ("word", "gram", "symbol", "unspaced", "duplicate", "url", "digit", "upper")
     assert all(value == 0.0 for name, value in row.items() if any(part in name for part in of_words))
     assert row["mean_word_length"] == 0.0
     assert all(math.isfinite(value) for value in row.values())
@@ -243,9 +243,42 @@ def test_stop_words_are_distinct_and_case_folded(text: str, count: int) -> None:
     assert measure(text)["stop_words"] == count
 
 
-def test_stop_words_are_unknown_in_a_language_without_a_list() -> None:
-    rows = measure_all(["the be to"] * 3, ["en", "de", None])
-    assert [row["stop_words"] for row in rows] == [3, None, 3]
+def test_stop_words_are_those_of_the_language_and_unknown_without_a_list() -> None:
+    rows = measure_all(["the be to, Und „oder“ UND die"] * 6, ["en", "de", None, "zh", "ceb", "th"])
+    assert [row["stop_words"] for row in rows] == [3, 3, 3, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "count"),
+    [
+        ("de", "Über dem Dach (über) steht es.", 3),
+        ("ru", "И он не был в доме", 5),
+        ("fr", "Où est-il, et pourquoi ?", 3),
+        ("el", "Και το σπίτι", 2),
+        ("ko", "그 집은 또한 크다", 2),
+    ],
+)
+def test_stop_words_are_counted_in_many_languages(lang: str, text: str, count: int) -> None:
+    assert measure(text, lang)["stop_words"] == count == reference.measures(text, lang)["stop_words"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("In 2024, 3½ km", "digit_ratio", 6 / 14),
+        ("Nasa NASA 磨 1", "upper_case_ratio", 5 / 9),
+        ("a b\u00a0c\u3000\n", "white_space_ratio", 4 / 7),
+        ("see http://a.io/b, www.c.de", "url_ratio", 22 / 27),
+        ("HTTPS://X y WwW.z", "url_ratio", 14 / 17),
+        ("看http://a.io磨坊www.b.cn", "url_ratio", 19 / 22),
+        ("www.http://a b://c ftp://d httpx://e wwww.f", "url_ratio", 17 / 43),
+        ("http:/ ww.a://", "url_ratio", 0.0),
+        ("  abc  \nde\n", "longest_line", 3),
+        ("\n \n", "longest_line", 0),
+    ],
+)
+def test_shares_of_characters(text: str, name: str, value: float) -> None:
+    assert measure(text)[name] == value
 
 
 def test_a_top_ngram_that_overlaps_itself_never_passes_one() -> None:
@@ -321,7 +354,7 @@ def test_an_empty_table_has_the_declared_schema() -> None:
     assert measure_texts(pa.chunked_array([], pa.large_string()), []).schema == SCHEMA
 
 
-ALPHABET = "aabbc{!?”)。！  \n\n\n.#…⋯。-*•今天\u0e01\u0e34\u0301é1½\u200b\u3000\rTtheo"
+ALPHABET = "aabbc{!?”)。！  \n\n\n.#…⋯。-*•今天\u0e01\u0e34\u0301é1½\u200b\u3000\rTtheow:/hps"
 
 
 @settings(max_examples=300, deadline=None)
@@ -330,11 +363,26 @@ def test_any_text_is_measured_as_the_twin_measures_it(texts: list[str]) -> None:
     assert_equals_reference(texts)
 
 
+STOPS = ["Und", "die,", "„über", "ß", "磨und", "DAß", "dass\u0301", "и", "В", "not", "İ", "-", "x", "ΌΣ", "όσ", "\n"]
+
+
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.sampled_from(["a", "bb", "The", "to,", "今", "x\n", "\n\n", "LOREM", "ipsum", "l"]), max_size=80).map(
-        " ".join
-    )
+    st.lists(st.sampled_from(STOPS) | st.text(max_size=4), max_size=30).map(" ".join),
+    st.sampled_from(["de", "ru", "el", "tr"]),
+)
+def test_stop_words_of_any_language_are_counted_as_the_twin_counts_them(text: str, lang: str) -> None:
+    assert_equals_reference([text, text * 2], lang)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["a", "bb", "The", "to,", "今", "x\n", "\n\n", "LOREM", "ipsum", "l", "http", "S://", "wWw", "www."]
+        ),
+        max_size=80,
+    ).map(" ".join)
 )
 def test_repetitive_text_is_measured_as_the_twin_measures_it_and_no_share_passes_one(text: str) -> None:
     assert_equals_reference([text])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_reading import read, write
+from ingest_warc import http, packed, page, warc
 
 from pipeline.sources import UnreadableFileError
 from stages.ingest.charsets import WIDE
@@ -116,3 +119,113 @@ def test_a_damaged_parquet_file_is_unreadable_or_gives_rows_and_one_reason(
         assert error.reason in {"not_parquet", "text_column"}
     else:
         assert result.reasons["corrupt_stream"] <= 1
+
+
+ROWS = (
+    "id,text\r\n" + "".join(f'{i},"{t}"\r\n' for i, t in enumerate(["a, b", 'say ""no""', "two\nlines", "渡船"] * 3))
+).encode()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([ROWS, ROWS.decode().encode("gbk"), ROWS.decode().encode("utf-16")]), mutations)
+def test_every_line_of_a_damaged_csv_file_is_in_a_row_blank_or_rejected(
+    folder: Path, content: bytes, steps: Mutation
+) -> None:
+    content = damaged(content, steps)
+    try:
+        result = read(write(folder, "a.csv", content))
+    except UnreadableFileError as error:
+        assert error.reason == "text_column"
+        return
+    places = {int(r["record"].rsplit(":", 1)[1]) for r in [*result.documents, *result.quarantine]}
+    assert len(places) == len(result.documents) + len(result.quarantine)
+    if not content.startswith((b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")) and signature(content) is None:
+        assert result.records <= content.count(b"\n") + 1
+
+
+HTML = (
+    '<!DOCTYPE html><html lang="en"><head><meta charset="gbk"><title>渡船</title></head><body><h1>A</h1>'
+    "<p>The ferry &amp; 渡船 &#x1F30A;</p><ul><li>x</ul><pre>  code\n</pre><table><tr><td>1</table>"
+    "<nav>n</nav></body></html>"
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([HTML.encode(), HTML.encode("gbk"), HTML.encode("utf-16")]), mutations)
+def test_a_damaged_page_is_one_document_or_one_reason(folder: Path, content: bytes, steps: Mutation) -> None:
+    assert read(write(folder, "a.html", damaged(content, steps))).records == 1
+
+
+RECORDS = [warc(b"x", "warcinfo", None), page(1), warc(http(gzip.compress(HTML.encode()), "Content-Encoding: gzip"))]
+RECORDS += [
+    warc(http(b"a\r\n" + HTML.encode()[:10] + b"\r\n0\r\n\r\n", "Transfer-Encoding: chunked")),
+    page(2),
+    page(3),
+]
+ARCHIVES = [
+    b"".join(RECORDS),
+    packed(*RECORDS),
+    gzip.compress(b"".join(RECORDS)),
+    b"".join(map(zstandard.compress, RECORDS)),
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(ARCHIVES), mutations)
+def test_every_record_of_a_damaged_archive_is_accounted_for(folder: Path, content: bytes, steps: Mutation) -> None:
+    result = read(write(folder, "a.warc", damaged(content, steps)))
+    numbers = [int(r["record"].rsplit(":", 1)[1]) for r in [*result.documents, *result.quarantine]]
+    assert len(set(numbers)) == len(numbers)
+    assert result.records == max([*numbers, result.records])  # numbered without a gap, but for what is ignored
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2), st.floats(0, 1), st.integers(1, 255))
+def test_one_changed_byte_costs_one_record_of_an_archive_of_members(
+    folder: Path, which: int, where: float, flip: int
+) -> None:
+    members = [gzip.compress(page(n), mtime=0) for n in (1, 2, 3)]
+    member = bytearray(members[which])
+    at = 10 + int(where * (len(member) - 19))  # behind the gzip header, which has bytes that mean nothing
+    member[at] ^= flip
+    members[which] = bytes(member)
+    result = read(write(folder, "a.warc.gz", b"".join(members)))
+    others = [f"The ferry number {n} leaves at nine." for n in (1, 2, 3) if n != which + 1]
+    assert [t for t in result.texts if t in others] == others
+    assert len(result.documents) == 2 and result.reasons.total() >= 1
+
+
+def _zip() -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (("a.jsonl", PLAIN), ("b.html", HTML.encode()), ("c.warc", ARCHIVES[0]), ("d.csv", ROWS)):
+            archive.writestr(name, content)
+    return sink.getvalue()
+
+
+def _tar(mode: str) -> bytes:
+    sink = io.BytesIO()
+    with tarfile.open(fileobj=sink, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in (("a.jsonl", PLAIN), ("b.html", HTML.encode()), ("c.warc", ARCHIVES[0]), ("d.csv", ROWS)):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return sink.getvalue()
+
+
+PACKED = {
+    "a.zip": _zip(),
+    "a.tar": _tar("w"),
+    "a.tar.gz": _tar("w:gz"),
+    "a.tar.bz2": _tar("w:bz2"),
+    "a.tar.xz": _tar("w:xz"),
+}
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(sorted(PACKED)), mutations)
+def test_a_damaged_zip_or_tar_file_ends_with_documents_and_reasons(folder: Path, name: str, steps: Mutation) -> None:
+    try:
+        read(write(folder, name, damaged(PACKED[name], steps)), on_unreadable="quarantine")
+    except UnreadableFileError as error:
+        assert error.reason == "not_archive"

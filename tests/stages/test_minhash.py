@@ -309,7 +309,7 @@ def test_only_candidates_are_read_again() -> None:
 def test_a_text_that_is_not_delivered_is_an_error() -> None:
     corpus = Corpus(MinHash, PARAMS, [documents(["a b c", "a b c"])], ("web",))
     corpus.shards = []
-    with pytest.raises(RuntimeError, match="document d0000 has measures, but its text was not delivered"):
+    with pytest.raises(RuntimeError, match="2 documents are to be compared, and the texts of 0 were delivered"):
         MinHash.fit(corpus, PARAMS)
 
 

@@ -22,6 +22,8 @@ def document(doc_id: str, text: str, **columns: Any) -> dict[str, Any]:
         "replacements": 0,
         "surrogates": 0,
         "nuls": 0,
+        "mojibake": 0,
+        "repairs": None,
         "record": f"f:{doc_id}",
         **columns,
     }

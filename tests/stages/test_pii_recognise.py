@@ -271,8 +271,8 @@ def test_us_numbers_need_hyphens_or_a_context_word(text: str, expected: list[str
         ("沈阳市和平区南京街1号", None),
         ("臺北市北投區復興三路70號", None),
         ("阳光小区3栋2单元501室", None),
-        ("香港皇后大道東183號", None),
-        ("太子道西322号", None),
+        ("香港皇后大道東8號", None),
+        ("中山路南8号", None),
     ],
 )
 def test_exact_addresses_are_found_whole(text: str, expected: str | None) -> None:
@@ -304,6 +304,10 @@ def test_prose_with_street_words_is_no_address(text: str) -> None:
 def test_a_direction_a_long_number_or_at_makes_a_drive_a_street() -> None:
     for address in ("6 SW Maple Court", "13917 Park Court", "938 Adams Ct"):
         assert found(f"she lives at {address} and works") == [("address", address)]
+
+
+def test_what_was_bought_begins_behind_the_verb() -> None:
+    assert found("2019年以600万元购入中山路南8号的一块地") == [("address", "中山路南8号")]
 
 
 def test_address_countries_can_be_chosen() -> None:

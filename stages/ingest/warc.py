@@ -1,0 +1,175 @@
+"""Web archives, WARC and WET: one document a page or text, every other record listed with a reason or counted.
+
+`response` and `resource` records become documents when they hold HTML or plain text, `conversion` records (WET) as they
+are. Requests, metadata and warcinfo are counted by kind; everything else is in quarantine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from fastwarc.warc import HeaderMap
+
+from pipeline.hashing import identity
+from pipeline.sources import Read, Source
+from stages.ingest import streams
+from stages.ingest.bodies import decoded_body
+from stages.ingest.decode import Decoded, RejectedError, decode, remove_nuls
+from stages.ingest.fields import Fields
+from stages.ingest.page import like_html, read_page
+from stages.ingest.params import IngestParams
+from stages.ingest.rows import Rows
+from stages.ingest.streams import Location
+from stages.ingest.warc_frames import Frame, frames, header_size, parsed_headers
+
+_COUNTED: Final = frozenset({"warcinfo", "request", "metadata"})
+_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
+_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.IGNORECASE)
+
+
+def read_warc(location: Location, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
+    """Batches of one archive. `label:N` counts records from 1.
+
+    The own id of a record is its WARC-Record-ID, its raw content the content of the record as it is stored.
+    """
+    rows = Rows(source, label)
+    reader = _Records(source, params)
+    for number, frame in enumerate(frames(streams.recovering(location, label), params.max_record_bytes), 1):
+        if rows.full_with(len(frame.body)):
+            yield rows.take()
+        record = f"{label}:{number}"
+        try:
+            reader.into(rows, frame, record)
+        except RejectedError as error:
+            rows.reject(record, error.reason, error.detail)
+    if rows.pending:
+        yield rows.take()
+
+
+@dataclass(slots=True)
+class _Payload:
+    """What a record is about: its content type, declared charset, bytes, and metadata beside them."""
+
+    type: str
+    charset: str | None
+    content: bytes
+    metadata: dict[str, Any]
+
+
+class _Records:
+    """Turns the records of one archive into documents."""
+
+    def __init__(self, source: Source, params: IngestParams) -> None:
+        self._source, self._params = source, params
+
+    def into(self, rows: Rows, frame: Frame, record: str) -> None:
+        """Accepts the document of a record or counts its kind; RejectedError where it cannot be used."""
+        headers = frame.headers
+        if frame.problem is not None or headers is None:
+            raise RejectedError(*(frame.problem or ("bad_record", "a record without headers")))
+        kind = (headers.get("WARC-Type") or "").strip().lower()
+        if kind in _COUNTED:
+            rows.ignored[kind] += 1
+            return
+        _check_kind(kind, headers)
+        url = (headers.get("WARC-Target-URI") or "").strip().strip("<>")
+        if not url:
+            raise RejectedError("no_target_uri", "the record has no WARC-Target-URI")
+        if url.startswith("dns:"):
+            rows.ignored["dns"] += 1
+            return
+        payload = self._payload(kind, headers, frame.body)
+        decoded, title, said, nuls = self._text(kind, payload)
+        own_id = headers.get("WARC-Record-ID")
+        metadata = _metadata(kind, headers, frame.note) | payload.metadata | said
+        url, url_nuls = remove_nuls(url)
+        fields = Fields(own_id, self._source.license, url, title, orjson.dumps(metadata).decode(), nuls + url_nuls)
+        raw = identity(self._source.name, own_id, frame.body)
+        rows.accept(raw, record, decoded, fields, len(frame.body))
+
+    def _payload(self, kind: str, headers: HeaderMap, body: bytes) -> _Payload:
+        about = headers.get("Content-Type") or ""
+        if kind == "response" and (about.startswith("application/http") or body.startswith(b"HTTP/")):
+            return self._http(headers, body)
+        return _Payload(_media_type(about), _charset(about), body, {})
+
+    def _http(self, headers: HeaderMap, body: bytes) -> _Payload:
+        size = header_size(body)
+        http = parsed_headers(body[:size] if size >= 0 else body[: 1 << 16])
+        status = http.status_code
+        if status is None or size < 0:
+            raise RejectedError("bad_http", "no HTTP status, or no end of the HTTP headers")
+        if 300 <= status < 400:
+            raise RejectedError("redirect", f"HTTP status {status}: the page is elsewhere")
+        if not 200 <= status < 300:
+            raise RejectedError("http_status", f"HTTP status {status}: not the page that was asked for")
+        about = http.get("Content-Type") or ""
+        kind = _media_type(headers.get("WARC-Identified-Payload-Type") or about)
+        metadata: dict[str, Any] = {"http_status": status, "http_headers": http.to_tuples()}
+        content = body[size:]
+        if kind and kind not in _PAGES and kind != "text/plain":
+            raise _not_html(kind)
+        transfer, coding = http.get("Transfer-Encoding") or "", http.get("Content-Encoding") or ""
+        if transfer or coding:
+            content, complete = decoded_body(content, transfer, coding, self._params.max_record_bytes)
+            if not complete:
+                metadata["body"] = "cut"
+        return _Payload(kind, _charset(about), content, metadata)
+
+    def _text(self, kind: str, payload: _Payload) -> tuple[Decoded, str | None, dict[str, str], int]:
+        labels = [self._source.encoding, payload.charset]
+        if kind == "conversion" or payload.type == "text/plain":
+            given = [label for label in labels if label]
+            params = self._params
+            decoded = decode(
+                payload.content,
+                given,
+                max_replacement_share=params.max_replacement_share,
+                max_control_share=params.max_control_share,
+            )
+            if not decoded.text or decoded.text.isspace():
+                raise RejectedError("no_text", "the record's text is empty")
+            return decoded, None, {}, 0
+        if payload.type not in _PAGES and not (payload.type == "" and like_html(payload.content)):
+            raise _not_html(payload.type)
+        page = read_page(payload.content, labels, self._params)
+        return page.decoded, page.title, page.said, page.nuls
+
+
+def _check_kind(kind: str, headers: HeaderMap) -> None:
+    if kind == "revisit":
+        raise RejectedError("revisit", "the page is in an earlier record, this one only says that it was seen again")
+    if kind == "continuation" or headers.get("WARC-Segment-Number") is not None:
+        raise RejectedError("segmented", "part of a record that was cut into segments; these are not joined")
+    if kind not in {"response", "resource", "conversion"}:
+        raise RejectedError("bad_record", "the record's WARC-Type is none that is known")
+
+
+def _metadata(kind: str, headers: HeaderMap, note: str | None) -> dict[str, Any]:
+    found = {
+        "warc_type": kind,
+        "warc_date": headers.get("WARC-Date"),
+        "warc_record_id": headers.get("WARC-Record-ID"),
+        "warc_truncated": headers.get("WARC-Truncated"),
+        "warc_languages": headers.get("WARC-Identified-Content-Language"),
+        "warning": note,
+    }
+    return {k: v for k, v in found.items() if v is not None}
+
+
+def _media_type(value: str) -> str:
+    return value.split(";")[0].strip().lower()
+
+
+def _charset(value: str) -> str | None:
+    found = _CHARSET.search(value)
+    return None if found is None else found[1]
+
+
+def _not_html(kind: str) -> RejectedError:
+    named = kind if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", kind) else "of an unknown type"
+    return RejectedError("not_html", f"neither HTML nor plain text: {named}")
