@@ -42,10 +42,11 @@ def parts(html: str) -> dict[str, list[str]]:
     tree = HTMLTree.parse(html)
     inside = [n for n in tree.document.query_selector_all("[class],[id],nav,header,footer") if is_navigation(n)]
     skipped = {flat(link.text) for node in inside for link in node.query_selector_all("a")}
+    within = Counter(flat(n.text) for node in inside for n in node.query_selector_all("p,li,h1,h2,h3,h4,h5,h6"))
 
     def texts(selector: str, least: int) -> list[str]:
-        all_texts = (flat(n.text) for n in tree.document.query_selector_all(selector))
-        return [t for t in all_texts if len(t) >= least and t not in skipped]
+        all_texts = (flat(n.text.replace("¶", "")) for n in tree.document.query_selector_all(selector))
+        return [t for t in all_texts if len(t) >= least and t not in skipped and t not in within]
 
     return {
         "paragraphs": texts("p", 20),

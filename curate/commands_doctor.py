@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from stages.ingest.doctor import Report
 
 _WIDTH = 200
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 @click.command()
@@ -62,14 +65,18 @@ def _data(report: Report, lines: int) -> dict[str, Any]:
         data["damage"] = asdict(findings)
         for found in (data["damage"]["mojibake"], data["damage"]["spelling"]):
             for example in found["examples"] if found else ():
-                example |= {side: _cut(mask(example[side])) for side in ("before", "after")}
+                before, after = mask(example["before"]), mask(example["after"])
+                same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+                start = max(0, same - _WIDTH // 4)
+                example |= {"before": _cut(before, start), "after": _cut(after, start)}
     shown = [(number, line) for number, line in report.places if line.strip()][:lines]
     data["text"] = [{"line": number, "text": _cut(mask(line[:20_000]))} for number, line in shown]
     return data
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+def _cut(text: str, start: int = 0) -> str:
+    left, right = "…" if start else "", "…" if len(text) - start > _WIDTH else ""
+    return left + text[start : start + _WIDTH] + right
 
 
 def _display() -> str | None:
@@ -137,6 +144,7 @@ def _print_damage(damage: dict[str, Any]) -> None:
 
 
 def _say(text: str) -> None:
-    """One line, also on a terminal that lacks some of its characters."""
+    """One line, also on a terminal that lacks some of its characters; control characters are spelled out."""
     encoding = sys.stdout.encoding or "ascii"
+    text = _CONTROL.sub(lambda m: m[0].encode("unicode_escape").decode("ascii"), text)
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding))

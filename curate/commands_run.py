@@ -134,17 +134,13 @@ def print_report(root: Path) -> None:
 @guarded
 def status(root: Path, json_out: bool) -> None:
     """How far a run has come: finished stages, and whether a process is writing it."""
-    from pipeline.lock import RunLockedError, run_lock
+    from pipeline.lock import writer_of
     from pipeline.runner import read_run
     from report.views import manifests
 
     finished = [entry["stage"] for entry, _ in manifests(root)]
     wanted = read_run(root).get("order", finished)
-    try:
-        with run_lock(root):
-            writer = None
-    except RunLockedError as error:
-        writer = str(error)
+    writer = writer_of(root)
     missing = [name for name in wanted if name not in finished]
     if json_out:
         click.echo(json.dumps({"run": str(root), "finished": finished, "missing": missing, "writer": writer}))
@@ -153,7 +149,7 @@ def status(root: Path, json_out: bool) -> None:
     if missing:
         click.echo(f"missing: {', '.join(missing)}; run the same command again to go on")
     if writer:
-        click.echo(writer)
+        click.echo(f"being written by {writer}")
 
 
 @click.command()

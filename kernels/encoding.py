@@ -102,11 +102,11 @@ def encode_short(data: Any, start: Any, end: Any, merges: Any, work: Any, out: A
             least = min(least, pairs[q])
         pairs[i] = to_right
         pairs[k] = to_left
-    k = np.int64(1)
-    while k <= n:
-        out[at] = ids[k]
+    symbol = np.int64(1)
+    while symbol <= n:
+        out[at] = ids[symbol]
         at += 1
-        k = after[k]
+        symbol = after[symbol]
     return at
 
 

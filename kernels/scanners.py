@@ -78,8 +78,11 @@ def contraction(a: Any, b: Any) -> Any:
 
 
 @njit(nogil=True)
-def split_gpt2(text: Any, classes: Any, ends: Any) -> Any:
-    """'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"""
+def split_gpt2(text: Any, classes: Any, digits: Any, ends: Any) -> Any:
+    """'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
+
+    With digits = 1 (starcoder) each digit is cut out first, and white space before one stands before an end of text.
+    """
     n = len(text)
     found = i = 0
     while i < n:
@@ -91,8 +94,13 @@ def split_gpt2(text: Any, classes: Any, ends: Any) -> Any:
             if text[j] < 0x80 and (b >= ord("a") or contraction(np.int64(text[j]), 0) == 1):
                 suffix = contraction(np.int64(text[j]), b)
         body = classes[j] & KIND if first == BLANK else first
+        if digits == 1 and body == DIGIT:
+            body = BLANK if first == BLANK else END
         if suffix > 0:
             j += suffix
+        elif body == END:
+            while classes[j] & MORE:
+                j += 1
         elif body in (LOWER, DIGIT):
             while classes[j] & KIND == body:
                 j += 1
@@ -107,7 +115,7 @@ def split_gpt2(text: Any, classes: Any, ends: Any) -> Any:
                 if not classes[j] & MORE:
                     last = j
                 j += 1
-            if j < n and last > i:
+            if j < n and last > i and not (digits == 1 and classes[j] == DIGIT):
                 j = last
         ends[found] = j
         found += 1
@@ -266,7 +274,7 @@ def scan(data: Any, starts: Any, stops: Any, table: Any, family: Any, digits: An
         text = data[starts[s] : stops[s]]
         classify(text, table, classes)
         if family == GPT2:
-            more = split_gpt2(text, classes, ends[found:])
+            more = split_gpt2(text, classes, digits, ends[found:])
         elif family == CL100K:
             more = split_cl100k(text, classes, digits, ends[found:])
         else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import int32, int64, njit, types, uint8, void
+from numba import boolean, int32, int64, njit, types, uint8, void
 from numpy.typing import NDArray
 
 from kernels.word_tables import BULLET, CLOSING, DOT, LETTER, MARK, NUMBER, SPACE, TERMINAL, UNIT, UPPER, class_table
@@ -207,6 +207,12 @@ def _scheme(points: Any, colon: Any, least: Any) -> Any:
     return last - 4 if h == 0x68 and t == 0x74 and u == 0x74 and p == 0x70 else -1
 
 
+@njit(boolean(_OUT32, int64), nogil=True, cache=True)
+def _www(points: Any, at: Any) -> Any:
+    """Does "www." stand there?"""
+    return points[at + 1] | 0x20 == 0x77 and points[at + 2] | 0x20 == 0x77 and points[at + 3] == 0x2E
+
+
 @njit(void(_OUT8, int64, _OUT64), nogil=True, cache=True)
 def _kinds(classes: Any, n: Any, counts: Any) -> Any:
     """Count characters by their class."""
@@ -223,15 +229,14 @@ def _kinds(classes: Any, n: Any, counts: Any) -> Any:
 @njit(void(_OUT32, _OUT8, int64, _OUT64), nogil=True, cache=True)
 def _urls(points: Any, classes: Any, n: Any, counts: Any) -> Any:
     """Characters from `http://`, `https://` or `www.` (in either letter case) to the next white space or unit."""
-    end = np.int64(0)
+    end: Any = np.int64(0)
     for i in range(n - 3):
-        start = np.int64(-1)
+        start: Any = np.int64(-1)
         if points[i] == 0x3A and points[i + 1] == 0x2F:  # :/
             if points[i + 2] == 0x2F:
                 start = _scheme(points, i, end)
-        elif points[i] | 0x20 == 0x77 and i >= end and points[i + 1] | 0x20 == 0x77:  # w
-            if points[i + 2] | 0x20 == 0x77 and points[i + 3] == 0x2E:
-                start = i
+        elif points[i] | 0x20 == 0x77 and i >= end and _www(points, i):
+            start = i
         if start >= 0:
             end = i
             while not classes[end] & (SPACE | UNIT):

@@ -122,6 +122,7 @@ def _publish(
                 "publish",
                 everything=True,
                 read=output.content_hash,
+                file=output.byte_hash,  # line numbers, which no content hash covers, are to be right as well
                 rows=rows,
                 renumbered=[[row, ids[row]] for row in sorted(ids)],
             )

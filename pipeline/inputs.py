@@ -35,9 +35,9 @@ def expand(pattern: str, base: Path) -> list[str]:
         found = sorted(p for p in filesystem.glob(path) if filesystem.isfile(p))
         located = [filesystem.unstrip_protocol(p) for p in found]
     else:
-        whole = str(base / pattern)
-        paths = [whole] if Path(whole).is_file() else glob.glob(whole, recursive=True)
-        located = sorted(str(Path(p)) for p in paths if Path(p).is_file())
+        whole = base / pattern
+        listed = [pattern] if whole.is_file() else glob.glob(pattern, root_dir=base, recursive=True)
+        located = sorted(str(base / p) for p in listed if (base / p).is_file())
     if not located:
         raise MissingInputError(f"no file matches {pattern!r} (looked in {base})")
     return located

@@ -40,6 +40,19 @@ def run_lock(folder: Path) -> Iterator[None]:
         yield
 
 
+def writer_of(folder: Path) -> str | None:
+    """Who is writing the folder now, in words; None where nobody is. Leaves the lock file as it is."""
+    try:
+        with (folder / "run.lock").open("r", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return _holder(file.read())
+    except FileNotFoundError:
+        return None
+    return None
+
+
 def _holder(text: str) -> str:
     try:
         holder = json.loads(text)

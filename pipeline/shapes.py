@@ -130,6 +130,7 @@ def close(context: StageContext) -> list[Shard]:
             "params": context.params,
             "parts": tuple(o.path for o in inputs),
             "folder": context.name,
+            "memory": context.config.settings.memory,
         }
         context.phase("finish", [Task(f"{context.name}/finished", parts, steps.finish, arguments)])
     return [

@@ -224,6 +224,9 @@ class Closing(Stage):
         raise NotImplementedError("a closing step works shard by shard")
 
     @staticmethod
-    def finish(parts: list[Path], params: Any, folder: Path) -> dict[str, Any]:
-        """Write final files into the empty `folder` from all shards' tables; returns the manifest's summary."""
+    def finish(parts: list[Path], params: Any, folder: Path, memory: int) -> dict[str, Any]:
+        """Write final files into the empty `folder` from all shards' tables; returns the manifest's summary.
+
+        memory: bytes that sorting and joining may take.
+        """
         raise NotImplementedError("this step ends with its shards")

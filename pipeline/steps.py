@@ -168,7 +168,7 @@ def edit(
     edited = _conform(result.documents, DOCUMENTS)
     if not edited["doc_id"].equals(documents["doc_id"]):
         raise ValueError(f"an editor gives back every document it was given ({documents.num_rows}), in the same order")
-    new = stored(edited.filter(verdicts["keep"]))
+    new = stored(_without_record(edited.filter(verdicts["keep"])))
     ids = read_table(root / shard.documents, ["doc_id"])["doc_id"]
     columns = _scatter(verdicts, alive, None, np.zeros(len(alive), bool))
     published = [
@@ -185,10 +185,12 @@ def each(root: Path, *, stage: type[Closing], params: Any, shard: ShardInput, ou
     return Result([publish_table(root, output, table)], summary)
 
 
-def finish(root: Path, *, stage: type[Closing], params: Any, parts: tuple[str, ...], folder: str) -> Result:
+def finish(
+    root: Path, *, stage: type[Closing], params: Any, parts: tuple[str, ...], folder: str, memory: int
+) -> Result:
     """A closing step's final files, from the tables of all shards in the order of their names."""
     outputs, summary = publish_folder(
-        root, folder, lambda built: stage.finish([root / p for p in parts], params, built)
+        root, folder, lambda built: stage.finish([root / p for p in parts], params, built, memory)
     )
     return Result(outputs, summary)
 
@@ -197,6 +199,13 @@ def stored(documents: pa.Table) -> pa.Table:
     """Documents (schema DOCUMENTS) with the UTF-8 length of their text (schema STORED)."""
     lengths = pc.cast(pc.binary_length(documents["text"]), pa.int64())
     return documents.append_column(STORED.field("bytes"), lengths).cast(STORED)
+
+
+def _without_record(documents: pa.Table) -> pa.Table:
+    """Line numbers stand in the first generation only, where they are kept right when records move."""
+    at = documents.schema.get_field_index("record")
+    empty = pa.array([""] * documents.num_rows, pa.string())
+    return documents.set_column(at, DOCUMENTS.field("record"), empty)
 
 
 class Corpus:

@@ -65,10 +65,17 @@ def publish_table(root: Path, name: str, table: pa.Table) -> Output:
     table = table.combine_chunks()
     size = sum(_value_bytes(column) for column in table.columns)
     rows = max(1, min(ROW_GROUP_ROWS, table.num_rows * ROW_GROUP_BYTES // max(1, size)))
+    repeating = [f.name for f in table.schema if not pa.types.is_large_string(f.type)]  # texts make no dictionary
     publish(
         root / name,
         lambda p: pq.write_table(
-            table, p, row_group_size=rows, compression="zstd", compression_level=3, write_page_checksum=True
+            table,
+            p,
+            row_group_size=rows,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=repeating,
+            write_page_checksum=True,
         ),
     )
     return describe(root, name, table_hash(table), table.num_rows)

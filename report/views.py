@@ -8,6 +8,7 @@ folder has moved or a stage has changed.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,7 +132,8 @@ def _views(root: Path, listed: list[tuple[dict[str, Any], dict[str, Any]]]) -> I
             yield f"CREATE VIEW documents AS {_documents(files.below('documents'))}"
             yield f"CREATE VIEW quarantine AS {_select(files.below('quarantine'), QUARANTINE)}"
         if entry["kind"] == "editor":
-            yield f"CREATE VIEW {_quoted('documents_' + stage)} AS {_documents(files.below('documents'))}"
+            later = f"SELECT l.* REPLACE (d.record AS record) FROM ({_documents(files.below('documents'))}) l"
+            yield f"CREATE VIEW {_quoted('documents_' + stage)} AS {later} LEFT JOIN documents d USING (doc_id)"
             edits.append(_select(files.below("edits"), EDITS, f"{_text(stage)} AS stage"))
         if entry["kind"] in ("judge", "editor"):
             verdicts.append(_select(files.below("verdicts"), [DOC_ID, *VERDICT], f"{_text(stage)} AS stage"))
@@ -257,4 +259,13 @@ def _text(value: str) -> str:
 
 def as_json(value: Any) -> str:
     """One line of JSON for a query's value that JSON itself does not know (bytes, dates)."""
-    return json.dumps(value, ensure_ascii=False, default=lambda v: v.hex() if isinstance(v, bytes) else str(v))
+    return json.dumps(_finite(value), ensure_ascii=False, default=lambda v: v.hex() if isinstance(v, bytes) else str(v))
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and infinities, which JSON does not know, as null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value

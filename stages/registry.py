@@ -20,6 +20,7 @@ STAGES: Final = {
     "perplexity": "stages.perplexity:Perplexity",
     "exact_dedup": "stages.dedup:ExactDedup",
     "minhash": "stages.dedup:MinHash",
+    "c4_lines": "stages.c4_lines:C4Lines",
     "line_dedup": "stages.lines:LineDedup",
     "decontaminate": "stages.decontaminate:Decontaminate",
     "pii": "stages.pii:PII",

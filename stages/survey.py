@@ -20,6 +20,7 @@ import orjson
 from pipeline.sources import Source, UnreadableFileError
 from stages.ingest import format_of, streams
 from stages.ingest.archives import is_archive
+from stages.ingest.csv import DELIMITERS
 from stages.ingest.decode import RejectedError, decode, is_utf8_prefix
 from stages.ingest.examine import label_of
 from stages.license import Status, read
@@ -172,7 +173,7 @@ def examine(path: Path) -> tuple[Kind, str | None]:
     if form == "jsonl":
         return Kind(form, kind.ending, _fields(_json_records(text))), encoding
     if form == "csv":
-        return Kind(form, kind.ending, _fields(_csv_records(text, kind.ending))), encoding
+        return Kind(form, kind.ending, _fields(_csv_records(text))), encoding
     return kind, encoding
 
 
@@ -225,13 +226,14 @@ def _loads(line: str) -> Any:
         return None
 
 
-def _csv_records(text: str, suffix: str) -> list[dict[str, Any]]:
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if suffix == ".tsv" else ",")
-    try:
-        records = [row for row, _ in zip(rows, range(RECORDS), strict=False)]
-    except csv.Error as error:
-        raise UnusableError(f"no CSV: {error}") from error
-    return [{k: v for k, v in row.items() if isinstance(k, str)} for row in records]
+def _csv_records(text: str) -> list[dict[str, Any]]:
+    """Rows under the delimiter that gives the first row most fields."""
+    csv.field_size_limit(max(csv.field_size_limit(), HEAD))
+    plain = text.replace("\0", "")
+    first = plain.split("\n", 1)[0]
+    delimiter = max(DELIMITERS, key=lambda d: len(next(csv.reader([first], delimiter=d), [])))
+    rows = csv.DictReader(io.StringIO(plain, newline=""), delimiter=delimiter)
+    return [{k: v for k, v in row.items() if isinstance(k, str)} for row, _ in zip(rows, range(RECORDS), strict=False)]
 
 
 def _parquet_fields(location: str) -> Fields:

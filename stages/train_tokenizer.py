@@ -7,9 +7,10 @@ list says. `tokenizer/manifest.json` holds the hash of the curated manifest it w
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,12 @@ import pyarrow as pa
 from pydantic import Field
 
 from pipeline.stage import Closing, Editor, Params, StageUse, decides
-from pipeline.storage import read_table
 from stages.license import Status, read
+from stages.token_counts import SummedCounts
 
 if TYPE_CHECKING:
     from pipeline.sources import Source
+    from tokenizer.trainer import Training
 
 HOLD_OUT: Final = "held_out"
 UNCLEAR: Final = "license_unknown"
@@ -45,6 +47,19 @@ class TokenizerParams(Params):
     special_tokens: tuple[str, ...] = Field(
         (), description="Declared special tokens; placeholders of editors join them."
     )
+    normalization: Literal["none", "NFC", "NFKC"] = Field(
+        "none",
+        description="Unicode normalisation before pieces are cut; what decodes is then the normalised text.",
+    )
+    vocab_sizes: tuple[int, ...] = decides(
+        (), description="Further sizes from the same merges, each in a folder of its own: size-4096, say."
+    )
+    pad_to_multiple: int = decides(
+        1, ge=1, description="Ids are rounded up to a multiple of this; the reserved ones are never produced."
+    )
+    temperature: float = decides(
+        1.0, ge=1, description="Shares of sources follow weight times bytes ** (1 / temperature): above 1 they flatten."
+    )
     tie_rule: str = decides("smallest_ids", description="Which of equally frequent pairs is merged first.")
     min_frequency: int = decides(2, ge=1, description="A pair that occurs less often is never merged.")
     max_token_bytes: int | None = decides(None, ge=2, description="A longer token is never made.")
@@ -66,7 +81,7 @@ class TrainTokenizer(Closing):
 
     name: ClassVar[str] = "tokenizer"
     Params: ClassVar[type[Params]] = TokenizerParams
-    libraries: ClassVar[tuple[str, ...]] = ("license-expression", "regex", "tiktoken", "tokenizers")
+    libraries: ClassVar[tuple[str, ...]] = ("duckdb", "license-expression", "regex", "tiktoken", "tokenizers")
     folder: ClassVar[str] = "counts"
     finishes: ClassVar[bool] = True
 
@@ -92,7 +107,8 @@ class TrainTokenizer(Closing):
         pattern(params.pattern)
         integer_multipliers(weights)
         check_specials(linked.special_tokens)
-        check_vocab_size(params.vocab_size, linked.declared())
+        for size in (params.vocab_size, *params.vocab_sizes):
+            check_vocab_size(size, linked.declared())
         check_limits(params.tie_rule, params.min_frequency, params.max_token_bytes, params.max_piece_bytes)
         return linked
 
@@ -111,45 +127,77 @@ class TrainTokenizer(Closing):
             used.select(["source", "license"]),
             pattern(params.pattern),
             params.declared(),
+            params.normalization,
         )
         dropped = {UNCLEAR: int((~clear).sum()), HOLD_OUT: int((clear & held).sum())}
-        return counts.select(COUNTS.names).cast(COUNTS), {"dropped": {k: n for k, n in dropped.items() if n}}
+        return counts.select(COUNTS.names).cast(COUNTS), {
+            "dropped": {k: n for k, n in dropped.items() if n},
+            "pattern": pattern(params.pattern).hash,
+        }
 
     @staticmethod
-    def finish(parts: list[Path], params: TokenizerParams, folder: Path) -> dict[str, Any]:
+    def finish(parts: list[Path], params: TokenizerParams, folder: Path, memory: int) -> dict[str, Any]:
         """Train, and write model.json, the checked exports and tokens.parquet; returns the tokenizer's contract."""
-        from tokenizer.counts import integer_multipliers, merge_counts, total_counts
-        from tokenizer.export import write_exports
-        from tokenizer.model import Tokenizer
-        from tokenizer.patterns import pattern
-        from tokenizer.tokens import write_tokens
         from tokenizer.train_files import summary
         from tokenizer.trainer import train
 
-        counts = merge_counts([read_table(part) for part in parts])
-        used = {source: weight for source, weight in params.weights.items() if weight > 0}
-        multipliers = integer_multipliers(used) | dict.fromkeys(params.weights.keys() - used.keys(), 0)
-        training = train(
-            total_counts(counts, multipliers),
-            params.vocab_size,
-            params.declared(),
-            params.tie_rule,
-            params.min_frequency,
-            params.max_token_bytes,
-            params.max_piece_bytes,
-        )
-        tokenizer = Tokenizer(pattern(params.pattern), training.merges, params.declared())
-        tokenizer.save(folder)
-        exports = write_exports(tokenizer, folder, params.name)
-        write_tokens(tokenizer, folder, training.merges[:, 2], counts)
+        sizes = sorted({params.vocab_size, *params.vocab_sizes})
+        with tempfile.TemporaryDirectory(dir=folder) as work, SummedCounts(parts, memory, Path(work)) as counts:
+            multipliers = _multipliers(params, counts)
+            totals = counts.totals(multipliers)
+            training = train(
+                totals,
+                sizes[-1],
+                params.declared(),
+                params.tie_rule,
+                params.min_frequency,
+                params.max_token_bytes,
+                params.max_piece_bytes,
+            )
+            written = {size: _write(training.of_size(size), params, folder, counts, totals) for size in sizes}
+        chosen = training.of_size(params.vocab_size)
         return {
-            **tokenizer.contract(),
-            **summary(training),
-            "shortfall": training.shortfall,
+            **written[params.vocab_size],
+            **summary(chosen),
+            "shortfall": chosen.shortfall,
             "multipliers": multipliers,
-            "distinct_pieces": counts["piece"].combine_chunks().dictionary_encode().dictionary.__len__(),
-            "refused_exports": exports.refused,
+            "distinct_pieces": totals.num_rows,
+            "sizes": {str(size): written[size]["vocabulary_hash"] for size in sizes},
         }
+
+
+def _multipliers(params: TokenizerParams, counts: SummedCounts) -> dict[str, int]:
+    """How often each source counts: from its weight and the temperature; 0 for a source that is not used."""
+    from tokenizer.counts import integer_multipliers, tempered
+
+    used = {source: weight for source, weight in params.weights.items() if weight > 0}
+    if params.temperature != 1:
+        used = tempered(used, counts.source_bytes(), params.temperature)
+    return integer_multipliers(used) | dict.fromkeys(params.weights.keys() - used.keys(), 0)
+
+
+def _write(
+    training: Training, params: TokenizerParams, folder: Path, counts: SummedCounts, totals: pa.Table
+) -> dict[str, Any]:
+    """Write one tokenizer, into the folder itself or, for a further size, below it; returns its contract."""
+    from tokenizer.export import write_exports
+    from tokenizer.model import Tokenizer
+    from tokenizer.patterns import pattern
+    from tokenizer.tokens import origins, write_tokens
+
+    where = folder if training.asked == params.vocab_size else folder / f"size-{training.asked}"
+    tokenizer = Tokenizer(
+        pattern(params.pattern), training.merges, params.declared(), params.normalization, params.pad_to_multiple
+    )
+    tokenizer.save(where)
+    exports = write_exports(tokenizer, where, params.name)
+    found = origins(tokenizer, counts.batches(), totals)
+    write_tokens(tokenizer, where, training.merges[:, 2], found, training.tied)
+    return {
+        **tokenizer.contract(),
+        "refused_exports": exports.refused,
+        "unicode_differences": exports.unicode_differences,
+    }
 
 
 def held_out(doc_ids: pa.ChunkedArray, share: float) -> npt.NDArray[np.bool_]:

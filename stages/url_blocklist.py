@@ -112,11 +112,11 @@ class URLBlocklistParams(Params):
     domains: tuple[Annotated[str, AfterValidator(domain)], ...] = decides(
         (), description="blocked domains, each with its subdomains"
     )
-    domain_files: tuple[InputPath, ...] = decides((), description="files of domains, one a line")
+    domain_files: list[InputPath] = decides([], description="files of domains, one a line")
     patterns: tuple[Annotated[str, AfterValidator(pattern)], ...] = Field(
         (), description="regular expressions (RE2), searched in the address"
     )
-    pattern_files: tuple[InputPath, ...] = Field((), description="files of regular expressions, one a line")
+    pattern_files: list[InputPath] = Field([], description="files of regular expressions, one a line")
 
     @model_validator(mode="after")
     def _some_list(self) -> URLBlocklistParams:

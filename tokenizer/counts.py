@@ -29,10 +29,11 @@ SCHEMA = pa.schema([("piece", pa.large_binary()), ("count", pa.int64()), ("docum
 class PieceCounter:
     """Counts the pieces of any number of batches of texts."""
 
-    def __init__(self, pattern: Pattern, specials: Sequence[str] = ()) -> None:
+    def __init__(self, pattern: Pattern, specials: Sequence[str] = (), normalization: str = "none") -> None:
         from kernels import pieces
 
         self.pattern = pattern
+        self.normalization = normalization
         self.specials = tuple(specials)
         self.documents = 0
         self._rows, self._store, self._pieces, self._used = pieces.empty_table()
@@ -58,6 +59,7 @@ class PieceCounter:
         for first, end in splitting.blocks(texts):
             inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
             segments = splitting.segments_of(texts.slice(first, end - first), inside)
+            segments = splitting.normalised(segments, self.normalization)
             ends, before = splitting.split(segments, self.pattern)
             documents = segments.documents + (self.documents + first + 1)
             self._rows, self._store, self._pieces, self._used = pieces.count(
@@ -101,9 +103,11 @@ class ParallelCounter:
     The counts are the same for any number of threads: sums over documents.
     """
 
-    def __init__(self, pattern: Pattern, specials: Sequence[str] = (), threads: int | None = None) -> None:
+    def __init__(
+        self, pattern: Pattern, specials: Sequence[str] = (), threads: int | None = None, normalization: str = "none"
+    ) -> None:
         self.threads = threads or os.cpu_count() or 1
-        self._counters = [PieceCounter(pattern, specials) for _ in range(self.threads)]
+        self._counters = [PieceCounter(pattern, specials, normalization) for _ in range(self.threads)]
         self._pool = ThreadPoolExecutor(self.threads)
         self._waiting: deque[Future[None]] = deque()
 
@@ -145,13 +149,14 @@ def count_pieces(
     spans: pa.Array | pa.ChunkedArray | None,
     pattern: Pattern,
     specials: Sequence[str] = (),
+    normalization: str = "none",
 ) -> pa.Table:
     """Counts of the pieces of texts (string or large_string).
 
     spans: per text a list<struct<start, end, token>> of trusted placeholder spans in code points. They are cut out,
     never counted, and no piece crosses them; text elsewhere that looks like a special token is ordinary text.
     """
-    counter = PieceCounter(pattern, specials)
+    counter = PieceCounter(pattern, specials, normalization)
     counter.add(texts, spans)
     return counter.table()
 
@@ -175,6 +180,7 @@ def count_pieces_by_group(
     groups: pa.Table,
     pattern: Pattern,
     specials: Sequence[str] = (),
+    normalization: str = "none",
 ) -> pa.Table:
     """As `count_pieces`, apart for each distinct row of `groups` (one row per text, columns of strings)."""
     if groups.num_rows != len(texts):
@@ -185,7 +191,8 @@ def count_pieces_by_group(
     tables = []
     for group in found.to_pylist():
         rows = pa.array(group["row_list"], pa.int64())
-        table = count_pieces(texts.take(rows), None if spans is None else spans.take(rows), pattern, specials)
+        placed = None if spans is None else spans.take(rows)
+        table = count_pieces(texts.take(rows), placed, pattern, specials, normalization)
         for place, name in enumerate(names):
             value = pa.array([group[name]], groups.schema.field(name).type)
             table = table.add_column(1 + place, groups.schema.field(name), _repeated(value, table.num_rows))
@@ -236,6 +243,21 @@ def integer_multipliers(weights: Mapping[str, float], precision: int = 1000) -> 
     whole = {s: int(f * scale) for s, f in exact.items()}
     common = gcd(*whole.values()) or 1
     return {source: value // common for source, value in whole.items()}
+
+
+def tempered(weights: Mapping[str, float], sizes: Mapping[str, int], temperature: float) -> dict[str, float]:
+    """Weights under which source s has a share in proportion to weight(s) * size(s) ** (1 / temperature).
+
+    1 leaves the proportions of the sizes, larger values flatten them (Devlin et al. 2019, multilingual BERT, with
+    S = 1 / temperature). A source of size 0 keeps its weight. Raises ValueError for a temperature below 1.
+    """
+    if not 1 <= temperature < float("inf"):
+        raise ValueError(f"temperature: {temperature} must be a finite number of 1 or more")
+    largest = max(sizes.values(), default=0)
+    return {
+        source: weight * (sizes[source] / largest) ** (1 / temperature - 1) if sizes.get(source) else weight
+        for source, weight in weights.items()
+    }
 
 
 def total_counts(counts: pa.Table, multipliers: Mapping[str, int] | None = None) -> pa.Table:

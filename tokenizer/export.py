@@ -5,8 +5,9 @@
   vocab.json, merges.txt               GPT-2's pair of files (byte alphabet); they carry no pattern
   NAME.tiktoken, special_tokens.json   `tiktoken`; they carry no pattern
 
-An export that cannot be faithful is refused with the reason. The libraries bring class tables of their own: characters
-that Unicode assigned after their version can be cut otherwise there. Files are the same bytes for the same tokenizer.
+An export that cannot be faithful is refused with the reason. The libraries bring class tables of their own, older than
+ours: characters that Unicode assigned after their version can be cut otherwise there. Which ones is asked of the
+libraries and reported (`Exports.unicode_differences`). Files are the same bytes for the same tokenizer.
 """
 
 import base64
@@ -21,6 +22,7 @@ import pyarrow as pa
 from tokenizer.conformance import conformance_texts
 from tokenizer.model import Tokenizer
 from tokenizer.reference import byte_alphabet
+from tokenizer.unicode_differences import unicode_differences
 
 Encode = Callable[[str, bool], list[int]]  # text, whether special tokens are allowed
 
@@ -31,10 +33,14 @@ class ExportError(Exception):
 
 @dataclass
 class Exports:
-    """Files that were written, in order, and the reason for each export that was refused."""
+    """Files that were written, in order, and the reason for each export that was refused.
+
+    unicode_differences: see `tokenizer.unicode_differences`; empty for a pattern without character classes.
+    """
 
     paths: list[Path] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    unicode_differences: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def write_exports(tokenizer: Tokenizer, directory: str | Path, name: str, samples: Iterable[str] = ()) -> Exports:
@@ -46,13 +52,13 @@ def write_exports(tokenizer: Tokenizer, directory: str | Path, name: str, sample
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     texts = [*conformance_texts(tokenizer.specials), *samples]
-    done = Exports()
+    done = Exports(unicode_differences=unicode_differences(tokenizer.pattern))
     for label, files, check in (
         ("tokenizer.json", hugging_face_files(tokenizer), _hugging_face_encoder),
         ("vocab.json + merges.txt", gpt2_files(tokenizer), _gpt2_encoder),
         (f"{name}.tiktoken", tiktoken_files(tokenizer, name), _tiktoken_encoder),
     ):
-        reason = _spellings_clash(tokenizer) if check is not _tiktoken_encoder else _specials_overlap(tokenizer)
+        reason = _spellings_clash(tokenizer) if check is not _tiktoken_encoder else _not_for_tiktoken(tokenizer)
         if reason is None:
             written = _write(folder, files)
             reason = _disagreement(tokenizer, label, texts, check, written)
@@ -89,15 +95,11 @@ def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
     """tokenizer.json and tokenizer_config.json."""
     spelled = spelled_tokens(tokenizer)
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    steps: list[dict[str, Any]] = [byte_level]
-    if tokenizer.pattern.splits:
-        split = {
-            "type": "Split",
-            "pattern": {"Regex": tokenizer.pattern.regex},
-            "behavior": "Isolated",
-            "invert": False,
-        }
-        steps = [split, byte_level]
+    cuts = tokenizer.pattern.steps if tokenizer.pattern.splits else ()
+    steps: list[dict[str, Any]] = [
+        {"type": "Split", "pattern": {"Regex": cut}, "behavior": "Isolated", "invert": False} for cut in cuts
+    ]
+    steps.append(byte_level)
     added = [
         {
             "id": i,
@@ -127,7 +129,7 @@ def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
         "truncation": None,
         "padding": None,
         "added_tokens": added,
-        "normalizer": None,
+        "normalizer": None if tokenizer.normalization == "none" else {"type": tokenizer.normalization},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
         "post_processor": None,
         "decoder": byte_level,
@@ -174,8 +176,12 @@ def _spellings_clash(tokenizer: Tokenizer) -> str | None:
     return None
 
 
-def _specials_overlap(tokenizer: Tokenizer) -> str | None:
-    """tiktoken tries special tokens in no fixed order, so none may begin with another."""
+def _not_for_tiktoken(tokenizer: Tokenizer) -> str | None:
+    """It has one expression and no normalisation, and tries special tokens in no fixed order."""
+    if tokenizer.normalization != "none":
+        return f"the tokenizer normalises to {tokenizer.normalization}; tiktoken does not"
+    if tokenizer.pattern.before:
+        return f"the pattern {tokenizer.pattern.name} is several expressions; tiktoken has one"
     for special in tokenizer.specials:
         for other in tokenizer.specials:
             if other != special and other.startswith(special):

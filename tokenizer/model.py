@@ -2,29 +2,32 @@
 
 Ids 0..255 are the raw bytes, merges follow from 256, declared special tokens come last. Special text in the input is
 ordinary text unless the caller allows it, or gives the trusted spans where placeholders stand. Decoding is exact as
-bytes; as text, bytes that are no UTF-8 become U+FFFD (`errors="replace"`).
+bytes; as text, bytes that are no UTF-8 become U+FFFD (`errors="replace"`). With a normalization the text between
+special tokens is normalised before it is cut, and what decodes is the normalised text.
 
 `model.json` holds all of it: the pattern with its expression, Unicode version and hash, the merges, the specials, and a
 hash of the vocabulary that is checked on loading.
 """
 
+import codecs
 import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tokenizer import splitting
 from tokenizer.patterns import NAMES, Pattern, pattern
 from tokenizer.splitting import Cut, Segments
-from tokenizer.trainer import BASE, check_specials
+from tokenizer.trainer import BASE, check_normalization, check_specials
 
 FORMAT = "curate-tokenizer"
 VERSION = 1
@@ -42,12 +45,25 @@ class TokenizerError(ValueError):
 class Tokenizer:
     """A byte-level BPE tokenizer.
 
-    merges: int64, shape (n, 2), left and right id of each merge; further columns are ignored. Raises ValueError for
+    merges: int64, shape (n, 2), left and right id of each merge; further columns are ignored. normalization: none, NFC
+    or NFKC. pad_to_multiple: a model's table of embeddings has n_padded rows, the smallest multiple that holds all ids;
+    the rows behind the n_real ids have the names in `reserved`, no bytes, and are never produced. Raises ValueError for
     merges that do not build on earlier ids or that make one byte string twice.
     """
 
-    def __init__(self, pattern: Pattern, merges: NDArray[np.int64] | Sequence[Sequence[int]], specials: Sequence[str]):
+    def __init__(
+        self,
+        pattern: Pattern,
+        merges: NDArray[np.int64] | Sequence[Sequence[int]],
+        specials: Sequence[str],
+        normalization: str = "none",
+        pad_to_multiple: int = 1,
+    ):
         self.pattern = pattern
+        self.normalization = check_normalization(normalization)
+        if pad_to_multiple < 1:
+            raise ValueError(f"pad_to_multiple: {pad_to_multiple} is too small; use 1 or more")
+        self.pad_to_multiple = pad_to_multiple
         self.merges = _merge_pairs(merges)
         self.specials = check_specials(specials)
         self._tokens = _token_bytes(self.merges) + [special.encode() for special in self.specials]
@@ -66,6 +82,16 @@ class Tokenizer:
 
     def __len__(self) -> int:
         return len(self._tokens)
+
+    @property
+    def n_padded(self) -> int:
+        """The number of ids, reserved ones included: a multiple of pad_to_multiple."""
+        return -(-self.vocab_size // self.pad_to_multiple) * self.pad_to_multiple
+
+    @property
+    def reserved(self) -> dict[str, int]:
+        """Names and ids of the reserved rows behind the vocabulary."""
+        return {f"<|reserved_{k}|>": k for k in range(self.vocab_size, self.n_padded)}
 
     @cached_property
     def vocabulary_hash(self) -> str:
@@ -118,6 +144,9 @@ class Tokenizer:
         """
         escaped = data.decode("utf-8", "surrogateescape")
         stretches = re.findall("[\udc80-\udcff]+|[^\udc80-\udcff]+", escaped)
+        if self.normalization != "none":
+            stretches = [self._normalised(stretch) for stretch in stretches]
+            data = "".join(stretches).encode("utf-8", "surrogateescape")
         sizes = [len(stretch.encode("utf-8", "surrogateescape")) for stretch in stretches]
         valid = np.array([not "\udc80" <= stretch[0] <= "\udcff" for stretch in stretches], bool)
         stops = np.cumsum(np.array(sizes, np.int64))
@@ -156,6 +185,7 @@ class Tokenizer:
         for first, end in splitting.blocks(texts):
             inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
             segments = splitting.segments_of(texts.slice(first, end - first), inside)
+            segments = splitting.normalised(segments, self.normalization)
             ids, offsets = self._merge(segments, *splitting.split(segments, self.pattern))
             parts.append(ids)
             sizes.append(np.diff(offsets[np.searchsorted(segments.documents, np.arange(end - first + 1))]))
@@ -175,7 +205,14 @@ class Tokenizer:
         segments = Segments(data, offsets[:-1], offsets[1:], rows, np.full(len(full), -1, np.int64))
         return self._merge(segments, offsets[1:][full], before)
 
+    def _normalised(self, stretch: str) -> str:
+        if "\udc80" <= stretch[0] <= "\udcff":
+            return stretch
+        text: str = pc.utf8_normalize(pa.scalar(stretch), form=self.normalization).as_py()
+        return text
+
     def _encode(self, segments: Segments) -> list[int]:
+        segments = splitting.normalised(segments, self.normalization)
         ids: list[int] = self._merge(segments, *splitting.split(segments, self.pattern))[0].tolist()
         return ids
 
@@ -209,6 +246,8 @@ class Tokenizer:
     def token_bytes(self, id_: int) -> bytes:
         """The bytes of one id (of a special token: its text). Raises ValueError for an id out of range."""
         if not 0 <= id_ < len(self._tokens):
+            if 0 <= id_ < self.n_padded:
+                raise ValueError(f"id {id_} is reserved padding; it stands for no bytes")
             raise ValueError(f"id {id_} is not in the vocabulary; ids are 0..{len(self._tokens) - 1}")
         return self._tokens[id_]
 
@@ -219,6 +258,15 @@ class Tokenizer:
     def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
         """The text of the ids; errors as in `bytes.decode` ("strict" raises UnicodeDecodeError)."""
         return self.decode_bytes(ids).decode("utf-8", errors)
+
+    def decode_stream(self, ids: Iterable[int]) -> Iterator[str]:
+        """The text of ids as they come, in parts that join to `decode(ids)`: a character comes when it is complete."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for id_ in ids:
+            if part := decoder.decode(self.token_bytes(id_)):
+                yield part
+        if part := decoder.decode(b"", final=True):
+            yield part
 
     # --- on disk --------------------------------------------------------------------------------------------------
 
@@ -232,7 +280,13 @@ class Tokenizer:
                 "regex": self.pattern.regex,
                 "unicode": self.pattern.unicode,
                 "hash": self.pattern.hash,
+                **({"before": list(self.pattern.before)} if self.pattern.before else {}),
             },
+            "normalization": self.normalization,
+            "n_real": self.vocab_size,
+            "n_padded": self.n_padded,
+            "pad_to_multiple": self.pad_to_multiple,
+            "reserved": self.reserved,
             "special_tokens": self.special_tokens,
             "vocab_size": self.vocab_size,
             "maximum_token_bytes": max(map(len, self._tokens)),
@@ -267,7 +321,13 @@ class Tokenizer:
             raise TokenizerError(f"{path}: not a {FORMAT} file of version {VERSION}")
         try:
             merges = [[int(part) for part in merge.split()] for merge in content["merges"]]
-            found = cls(_stored_pattern(content["pattern"], path), merges, content["specials"])
+            found = cls(
+                _stored_pattern(content["pattern"], path),
+                merges,
+                content["specials"],
+                content.get("normalization", "none"),
+                content.get("pad_to_multiple", 1),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise TokenizerError(f"{path}: damaged ({error}); train the tokenizer again") from error
         if found.vocabulary_hash != content.get("vocabulary_hash"):
@@ -275,7 +335,7 @@ class Tokenizer:
         return found
 
 
-def _stored_pattern(stored: dict[str, str], path: Path) -> Pattern:
+def _stored_pattern(stored: dict[str, Any], path: Path) -> Pattern:
     """The pattern a file names, if its expression is still that one; else the expression itself."""
     named = pattern(stored["name"]) if stored["name"] in NAMES else None
     found = named if named is not None and named.regex == stored["regex"] else pattern(stored["regex"])

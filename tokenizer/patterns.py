@@ -8,7 +8,9 @@ The expressions are those of the tokenizers they are named after: GPT-2 (Radford
 published with tiktoken, Llama 3 and Qwen 2 as in their tokenizer.json. cl100k is kept in its first published form,
 which other libraries can carry (`\\s++$` of later releases means another thing in Oniguruma); the two differ only
 where a text ends in a line break followed by other white space. `starcoder` isolates each digit and then applies gpt2
-between them, written as one expression. `bytes` does not split: each text is one piece.
+between them, written as one expression. `deepseek-coder` and `deepseek-v3` are several expressions, as in their
+tokenizer.json: each isolates its matches inside the pieces of the one before. `bytes` does not split: each text is one
+piece.
 """
 
 import hashlib
@@ -49,6 +51,17 @@ O200K = "|".join(
 STARCODER = r"\p{N}|'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+"
 BYTES = r"(?s:.+)"
 
+DEEPSEEK_V3 = (
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_CJK = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"
+# Expressions that cut first, each inside the pieces of the one before it.
+_BEFORE = {
+    "deepseek-coder": (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _CJK),
+    "deepseek-v3": (r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"),
+}
+
 # name -> expression, family of its scanner (None: the `regex` module), longest number in digits
 _NAMED: dict[str, tuple[str, int | None, int]] = {
     "gpt2": (GPT2, GPT2_FAMILY, 0),
@@ -56,7 +69,9 @@ _NAMED: dict[str, tuple[str, int | None, int]] = {
     "o200k": (O200K, O200K_FAMILY, 3),
     "llama3": (CL100K, CL100K_FAMILY, 3),
     "qwen2": (QWEN2, CL100K_FAMILY, 1),
-    "starcoder": (STARCODER, None, 0),
+    "starcoder": (STARCODER, GPT2_FAMILY, 1),
+    "deepseek-coder": (r"\p{N}", None, 0),
+    "deepseek-v3": (DEEPSEEK_V3, None, 0),
     "bytes": (BYTES, None, 0),
 }
 NAMES = tuple(_NAMED)
@@ -69,13 +84,22 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True)
 class Pattern:
-    """One pattern. name is "custom" for an expression of the user's own; unicode is a Unicode version."""
+    """One pattern. name is "custom" for an expression of the user's own; unicode is a Unicode version.
+
+    before: expressions that cut first; regex then cuts inside their pieces.
+    """
 
     name: str
     regex: str
     unicode: str
     family: int | None = None
     digits: int = 0
+    before: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """All expressions, in the order in which they cut."""
+        return (*self.before, self.regex)
 
     @property
     def splits(self) -> bool:
@@ -85,7 +109,10 @@ class Pattern:
     @cached_property
     def hash(self) -> str:
         """BLAKE2b (16 bytes, hex) over the expression and the Unicode version."""
-        text = json.dumps({"regex": self.regex, "unicode": self.unicode}, sort_keys=True)
+        parts: dict[str, object] = {"regex": self.regex, "unicode": self.unicode}
+        if self.before:
+            parts["before"] = self.before
+        text = json.dumps(parts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @cached_property
@@ -113,7 +140,7 @@ def pattern(name_or_regex: str = DEFAULT) -> Pattern:
         regex, family, digits = _NAMED[name_or_regex]
         by_table = family is not None or name_or_regex == "bytes"
         unicode = unicode_tables.load_classes()[1] if by_table else unicode_tables.regex_unicode_version()
-        return Pattern(name_or_regex, regex, unicode, family, digits)
+        return Pattern(name_or_regex, regex, unicode, family, digits, _BEFORE.get(name_or_regex, ()))
     return _custom(name_or_regex)
 
 
@@ -129,9 +156,11 @@ def _custom(expression: str) -> Pattern:
             f"unknown pattern {expression!r}{hint} Known names: {', '.join(NAMES)}; or give a regular expression"
         )
     try:
-        regex.compile(expression)
+        compiled = regex.compile(expression)
     except regex.error as error:
         raise PatternError(f"the pattern {expression!r} is not a valid regular expression: {error}") from error
+    if compiled.flags & regex.REVERSE:
+        raise PatternError(f"the pattern {expression!r} searches backwards; take out (?r)")
     if not expression:
         raise PatternError("the pattern is empty; use 'bytes' for no splitting")
     return Pattern("custom", expression, unicode_tables.regex_unicode_version())

@@ -7,6 +7,7 @@ ranges of the Arrow buffer: no Python string is made unless a pattern needs the 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -110,26 +111,48 @@ def split(segments: Segments, pattern: Pattern) -> tuple[NDArray[np.int64], NDAr
 
 
 def _split_by_regex(segments: Segments, pattern: Pattern) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """With the `regex` module. What the expression does not match between two matches is a piece of its own."""
+    """With the `regex` module, expression after expression."""
     import regex
 
-    compiled = regex.compile(pattern.regex)
+    steps = [regex.compile(expression) for expression in pattern.steps]
     ends: list[int] = []
     before = [0]
     data = segments.data.data
     for start, stop in zip(segments.starts.tolist(), segments.stops.tolist(), strict=True):
-        text = str(data[start:stop], "utf-8")
-        at, end = 0, start
-        for match in compiled.finditer(text):
-            for a, b in ((at, match.start()), match.span()):
-                if b > a:
-                    end += len(text[a:b].encode())
-                    ends.append(end)
-            at = match.end()
-        if at < len(text):
-            ends.append(stop)
+        pieces = [str(data[start:stop], "utf-8")] if stop > start else []
+        for step in steps:
+            pieces = [part for piece in pieces for part in _isolated(step, piece)]
+        end = start
+        for piece in pieces:
+            end += len(piece.encode())
+            ends.append(end)
         before.append(len(ends))
     return np.array(ends, np.int64), np.array(before, np.int64)
+
+
+def _isolated(compiled: Any, text: str) -> Iterator[str]:
+    """The matches of an expression and what lies between them."""
+    at = 0
+    for match in compiled.finditer(text):
+        for a, b in ((at, match.start()), match.span()):
+            if b > a:
+                yield text[a:b]
+        at = match.end()
+    if at < len(text):
+        yield text[at:]
+
+
+def normalised(segments: Segments, form: str) -> Segments:
+    """The segments in a Unicode normalisation form ("NFC", "NFKC"; "none": as they are), each by itself."""
+    if form == "none":
+        return segments
+    data = segments.data.data
+    texts = pa.array(
+        [str(data[a:b], "utf-8") for a, b in zip(segments.starts.tolist(), segments.stops.tolist(), strict=True)],
+        pa.large_string(),
+    )
+    changed, offsets = buffers(pc.utf8_normalize(texts, form=form))
+    return Segments(changed, offsets[:-1], offsets[1:], segments.documents, segments.specials)
 
 
 def span_cuts(texts: pa.Array, spans: pa.Array | pa.ChunkedArray | None, specials: Sequence[str]) -> Cuts:

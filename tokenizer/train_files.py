@@ -16,15 +16,24 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tokenizer.counts import PieceCounter
+from tokenizer.counts import ParallelCounter
 from tokenizer.documents import Skipped, read_documents
-from tokenizer.export import write_exports
+from tokenizer.export import Exports, write_exports
 from tokenizer.model import Tokenizer
 from tokenizer.patterns import DEFAULT
 from tokenizer.patterns import pattern as find_pattern
-from tokenizer.tokens import write_tokens
-from tokenizer.trainer import DEFAULT_TIE_RULE, Training, check_limits, check_specials, check_vocab_size, train
+from tokenizer.tokens import Origins, write_tokens
+from tokenizer.trainer import (
+    DEFAULT_TIE_RULE,
+    Training,
+    check_limits,
+    check_normalization,
+    check_specials,
+    check_vocab_size,
+    train,
+)
 
 MANIFEST = "manifest.json"
 _BATCH_CHARACTERS = 1 << 22
@@ -44,6 +53,9 @@ def train_files(
     max_piece_bytes: int | None = None,
     name: str = "tokenizer",
     text_field: str = "text",
+    normalization: str = "none",
+    pad_to_multiple: int = 1,
+    threads: int | None = None,
 ) -> dict[str, Any]:
     """Train a tokenizer from files and write its folder; returns the report.
 
@@ -56,11 +68,14 @@ def train_files(
     specials = check_specials(specials)
     check_vocab_size(vocab_size, specials)
     check_limits(tie_rule, min_frequency, max_token_bytes, max_piece_bytes)
+    check_normalization(normalization)
     chosen = find_pattern(pattern)
-    counter, skipped, size, inputs = _count(paths, PieceCounter(chosen, specials), text_field)
-    pieces = counter.table()
+    with ParallelCounter(chosen, specials, threads, normalization) as counting:
+        skipped, size, inputs = _count(paths, counting, text_field)
+        counter = counting.result()
+    pieces = counter.table(ordered=False)
     training = train(pieces, vocab_size, specials, tie_rule, min_frequency, max_token_bytes, max_piece_bytes)
-    tokenizer = Tokenizer(chosen, training.merges, specials)
+    tokenizer = Tokenizer(chosen, training.merges, specials, normalization, pad_to_multiple)
     manifest = {
         **tokenizer.contract(),
         "training": {
@@ -75,12 +90,13 @@ def train_files(
             "inputs": inputs,
         },
     }
-    written, refused = _publish(tokenizer, training, manifest, Path(out), name)
+    written, exports = _publish(tokenizer, training, manifest, Path(out), name)
     return {
         **manifest,
         "shortfall": training.shortfall,
         "skipped_records": [vars(record) for record in skipped[:_SHOWN]],
-        "refused": refused,
+        "refused": exports.refused,
+        "unicode_differences": exports.unicode_differences,
         "files": written,
     }
 
@@ -99,9 +115,9 @@ def summary(training: Training) -> dict[str, Any]:
 
 
 def _count(
-    paths: Sequence[str | Path], counter: PieceCounter, text_field: str
-) -> tuple[PieceCounter, list[Skipped], int, list[dict[str, Any]]]:
-    """The counter after all documents, what was skipped, bytes of text, and name and hash of every file."""
+    paths: Sequence[str | Path], counter: ParallelCounter, text_field: str
+) -> tuple[list[Skipped], int, list[dict[str, Any]]]:
+    """What was skipped, bytes of text, and name and hash of every file."""
     skipped: list[Skipped] = []
     inputs: list[dict[str, Any]] = []
     size = 0
@@ -119,24 +135,29 @@ def _count(
             digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         inputs.append({"name": path.name, "blake2b": digest, "bytes": path.stat().st_size})
     inputs.sort(key=lambda entry: (entry["name"], entry["blake2b"]))
-    return counter, skipped, size, inputs
+    return skipped, size, inputs
 
 
-def _add(counter: PieceCounter, batch: list[str]) -> int:
+def _add(counter: ParallelCounter, batch: list[str]) -> int:
+    """Count a batch; returns its bytes."""
     texts = pa.array(batch, pa.large_string())
     counter.add_plain(texts)
-    return sum(len(text.encode()) for text in batch)
+    return int(pc.sum(pc.binary_length(texts)).as_py() or 0)
 
 
 def _publish(
     tokenizer: Tokenizer, training: Training, manifest: dict[str, Any], out: Path, name: str
-) -> tuple[list[str], dict[str, str]]:
+) -> tuple[list[str], Exports]:
     """Write everything beside the folder first, then move it in, the manifest last."""
     out.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
         exports = write_exports(tokenizer, work, name)
-        paths = [tokenizer.save(work), *exports.paths, write_tokens(tokenizer, work, training.merges[:, 2])]
+        paths = [
+            tokenizer.save(work),
+            *exports.paths,
+            write_tokens(tokenizer, work, training.merges[:, 2], Origins(), training.tied),
+        ]
         text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         (work / MANIFEST).write_text(text, "utf-8", newline="\n")
         out.mkdir(exist_ok=True)
@@ -144,4 +165,4 @@ def _publish(
             os.replace(path, out / path.name)
     finally:
         shutil.rmtree(work)
-    return [path.name for path in paths] + [MANIFEST], exports.refused
+    return [path.name for path in paths] + [MANIFEST], exports

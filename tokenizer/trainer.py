@@ -14,7 +14,7 @@ Tie rules, for pairs with equal counts:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 BASE = 256
 TIE_RULES = ("smallest_ids", "cs336", "huggingface")
 DEFAULT_TIE_RULE = "smallest_ids"
+NORMALIZATIONS = ("none", "NFC", "NFKC")
 UNLIMITED = 2**31 - 1
 
 
@@ -59,6 +60,23 @@ class Training:
             return None
         return f"asked {self.asked}, reached {self.reached}: no further pair occurs often enough to be merged"
 
+    def of_size(self, vocab_size: int) -> "Training":
+        """The training that would have asked for a smaller size: its merges are the first of these.
+
+        Raises ValueError for a size above the one that was asked, or without room for bytes and special tokens.
+        """
+        check_vocab_size(vocab_size, self.specials)
+        if vocab_size > self.asked:
+            raise ValueError(f"vocab_size: {vocab_size} is above the {self.asked} that was trained")
+        merges = self.merges[: vocab_size - BASE - len(self.specials)]
+        return replace(
+            self,
+            merges=merges,
+            tied=self.tied[: len(merges)],
+            asked=vocab_size,
+            reached=BASE + len(merges) + len(self.specials),
+        )
+
 
 def check_specials(specials: Sequence[str]) -> tuple[str, ...]:
     """The declared special tokens. Raises ValueError for an empty, repeated or unencodable one."""
@@ -74,6 +92,13 @@ def check_specials(specials: Sequence[str]) -> tuple[str, ...]:
             raise ValueError(f"special_tokens: {special!r} holds a lone surrogate; use valid text") from None
         seen.add(special)
     return tuple(specials)
+
+
+def check_normalization(form: str) -> str:
+    """The form. Raises ValueError for one that is not offered."""
+    if form not in NORMALIZATIONS:
+        raise ValueError(f"normalization: {form!r} is unknown; use one of {', '.join(NORMALIZATIONS)}")
+    return form
 
 
 def check_vocab_size(vocab_size: int, specials: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """The Gopher judge: heuristic rules on words, symbols, lines and repetition.
 
 Measures: `stages.gopher.measures`, and `lang` as the language judge gave it (NULL without one), by which `by_language`
-chooses thresholds. Rules and presets: `stages.gopher.rules`. No setting reaches a measure, so a new threshold, preset
-or profile re-decides from stored measures.
+chooses thresholds. Rules and presets: `stages.gopher.rules`. No setting but `definitions` reaches a measure, so a new
+threshold, preset or profile re-decides from stored measures.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from pipeline.rules import Failure, Rule, by_threshold, verdicts
 from pipeline.stage import Judge, Params, StageUse, decides
+from stages.gopher import datatrove
 from stages.gopher import measures as m
 from stages.gopher.explain import explain as places
 from stages.gopher.rules import CATALOGUE, PRESETS, PROFILES, UNSPACED_ABOVE, Profile, Thresholds, rules
@@ -99,8 +100,11 @@ class GopherParams(ThresholdParams):
     threshold set here is that profile's. What `by_language` sets wins over all of these, whatever the profile.
     """
 
-    preset: Literal["gopher", "cs336", "c4", "fineweb"] = decides(
+    preset: Literal["gopher", "cs336", "c4", "fineweb", "datatrove"] = decides(
         "gopher", description="whose thresholds to start from"
+    )
+    definitions: Literal["own", "datatrove"] = Field(
+        "own", description="whose formulas measure; `preset: datatrove` implies datatrove's, which are slow"
     )
     profile: Literal["auto", "spaced", "unspaced", "code"] = decides(
         "auto", description="thresholds for which kind of text; auto: spaced or unspaced, by the dominant script"
@@ -112,6 +116,15 @@ class GopherParams(ThresholdParams):
     by_language: dict[str, ThresholdParams] = decides(
         {}, description="thresholds for documents in one language, by its code (`und` among them); needs `language`"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _implied(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("preset") != "datatrove":
+            return given
+        if given.get("definitions", "datatrove") != "datatrove":
+            raise ValueError("preset datatrove goes with definitions: datatrove (leave it out)")
+        return {**given, "definitions": "datatrove"}
 
     @field_validator("by_language", mode="before")
     @classmethod
@@ -182,15 +195,16 @@ class Gopher(Judge):
     def measure(documents: pa.Table, params: GopherParams, artefact: Path | None = None) -> pa.Table:
         known = "lang" in documents.column_names
         langs = documents["lang"].to_pylist() if known else [None] * documents.num_rows
-        return m.measure_texts(documents["text"], langs).append_column(
-            SCHEMA.field("lang"), pa.array(langs, pa.string())
-        )
+        measured = m.measure_texts(documents["text"], langs)
+        if params.definitions == "datatrove":
+            measured = datatrove.replace(measured, documents["text"].to_pylist())
+        return measured.append_column(SCHEMA.field("lang"), pa.array(langs, pa.string()))
 
     @staticmethod
     def decide(measures: pa.Table, state: pa.Table | None, params: GopherParams) -> pa.Table:
         routes = _routes(measures, params)
         failures = []
-        for name in CATALOGUE:
+        for name in PRESETS[params.preset].order:
             chosen = [(rule, rows) for found, rows in routes for rule in found if rule.name == name]
             if chosen:
                 failures.append(_failure(name, chosen, measures))
@@ -198,7 +212,7 @@ class Gopher(Judge):
 
     @staticmethod
     def explain(text: str, params: GopherParams, rule: str) -> list[tuple[int, int]]:
-        return places(text, rule)
+        return places(text, rule) if params.definitions == "own" else []
 
     @staticmethod
     def measured_by(params: GopherParams) -> dict[str, str]:

@@ -63,6 +63,7 @@ class Preset:
     unspaced: Thresholds
     code: Thresholds
     comparisons: dict[str, str]
+    order: tuple[str, ...] = tuple(CATALOGUE)  # in which the rules are tried
 
     def thresholds(self, profile: Profile) -> Thresholds:
         """All thresholds of one profile."""
@@ -96,7 +97,8 @@ GOPHER: Final = Preset(
         "max_duplicate_9gram": 0.11,
         "max_duplicate_10gram": 0.10,
     },
-    # Measured on 4,519 Chinese documents (Wikipedia, textbooks, software manuals); the paper has no such table.
+    # Calibrated on half of 4,519 Chinese documents (encyclopedia, textbooks, manuals; many of them Markdown), see
+    # benchmarks/calibrate_gopher.py and docs/heuristics.md; the paper has no such table.
     unspaced={
         "max_words": 170_000,  # about 1.7 characters make a Chinese word
         "min_mean_word_length": None,  # every unit is one character
@@ -115,23 +117,28 @@ GOPHER: Final = Preset(
         "max_duplicate_9gram": 0.42,
         "max_duplicate_10gram": 0.40,
     },
-    # Measured on 3,195 source files (Python, C, JavaScript) of installed libraries; percentiles are the 99th.
+    # Calibrated on source code and marked-up documentation: benchmarks/calibrate_gopher.py, docs/heuristics.md.
     code={
-        "min_words": 20,
+        "min_words": 12,  # a module that imports, a page that includes
         "min_mean_word_length": 2,
-        "max_mean_word_length": 40,  # a call with its arguments is one word: 28
-        "max_symbol_ratio": 0.5,  # comments and preprocessor lines begin with `#`: 0.31
-        "min_alpha_words": 0.5,  # operators and numbers stand alone
+        "max_mean_word_length": 40,  # a call with its arguments is one word
+        "max_bullet_lines": None,  # a page of Markdown may be one list
+        "max_symbol_ratio": 0.5,  # comments, headings and preprocessor lines begin with `#`
+        "min_alpha_words": 0.45,  # operators and numbers stand alone
         "min_stop_words": None,
-        "max_duplicate_lines": 0.60,  # 0.51
-        "max_duplicate_line_characters": 0.40,  # 0.32
-        "max_top_4gram": 0.25,  # 0.17
-        "max_duplicate_5gram": 0.70,  # 0.65
-        "max_duplicate_6gram": 0.68,
-        "max_duplicate_7gram": 0.65,
-        "max_duplicate_8gram": 0.62,
-        "max_duplicate_9gram": 0.60,
-        "max_duplicate_10gram": 0.58,
+        "max_duplicate_lines": 0.65,
+        "max_duplicate_line_characters": 0.45,
+        "max_duplicate_paragraphs": 0.40,
+        "max_duplicate_paragraph_characters": 0.25,
+        "max_top_2gram": 0.30,
+        "max_top_3gram": 0.28,
+        "max_top_4gram": 0.26,
+        "max_duplicate_5gram": 0.75,
+        "max_duplicate_6gram": 0.72,
+        "max_duplicate_7gram": 0.70,
+        "max_duplicate_8gram": 0.68,
+        "max_duplicate_9gram": 0.66,
+        "max_duplicate_10gram": 0.65,
     },
     comparisons={},
 )
@@ -149,12 +156,12 @@ CS336: Final = Preset(
     # The two shares need no change: their 99.9th percentiles in Chinese are 0.15 and 0.12.
     unspaced={"max_words": 170_000, "min_mean_word_length": None, "max_mean_word_length": None},
     code={
-        "min_words": 20,
+        "min_words": 12,
         "min_mean_word_length": 2,
         "max_mean_word_length": 40,
         "max_total_symbol_ratio": 0.5,
-        "max_top3_2grams": 0.25,
-        "max_top3_3grams": 0.25,
+        "max_top3_2grams": 0.35,
+        "max_top3_3grams": 0.35,
     },
     # "below": a document that reaches the threshold is dropped.
     comparisons={"max_total_symbol_ratio": "below", "max_top3_2grams": "below", "max_top3_3grams": "below"},
@@ -177,14 +184,31 @@ FINEWEB: Final = Preset(
     comparisons={"min_terminal_lines": "above", "max_short_lines": "below", "max_duplicate_line_characters": "below"},
 )
 
-PRESETS: Final = MappingProxyType({"gopher": GOPHER, "cs336": CS336, "c4": C4, "fineweb": FINEWEB})
+DATATROVE: Final = Preset(
+    # datatrove 0.10, GopherQualityFilter, then GopherRepetitionFilter: Rae's thresholds on measures of its own.
+    spaced=GOPHER.spaced,
+    unspaced={},
+    code={},
+    comparisons={},
+    order=(
+        *(n for n in CATALOGUE if not n.startswith("max_duplicate") and not n.startswith("max_top_")),
+        *("max_duplicate_paragraphs", "max_duplicate_paragraph_characters"),
+        *("max_duplicate_lines", "max_duplicate_line_characters"),
+        *(n for n in CATALOGUE if n.startswith("max_top_") or (n.startswith("max_duplicate") and n.endswith("gram"))),
+    ),
+)
+
+PRESETS: Final = MappingProxyType(
+    {"gopher": GOPHER, "cs336": CS336, "c4": C4, "fineweb": FINEWEB, "datatrove": DATATROVE}
+)
 
 
 def rules(preset: str, thresholds: Thresholds) -> list[Rule]:
-    """The rules with a threshold, in the order of the catalogue, compared as the preset says."""
+    """The rules with a threshold, compared and in the order as the preset says."""
     given = PRESETS[preset].comparisons
     found = []
-    for name, (measure, comparison) in CATALOGUE.items():
+    for name in PRESETS[preset].order:
+        measure, comparison = CATALOGUE[name]
         threshold = thresholds.get(name)
         if threshold is not None:
             found.append(Rule(name, measure, given.get(name, comparison), threshold))

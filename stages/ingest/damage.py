@@ -79,7 +79,8 @@ def _way(steps: Sequence[tuple[str, str]]) -> tuple[str, str, int]:
     written = [_CHARSETS.get(name, name) for action, name in steps if action == "decode"]
     if not read or not written:
         return "utf-8", "windows-1252", 1
-    return written[-1], read[0].removeprefix("sloppy-"), len(read)
+    read_as = read[0].removeprefix("sloppy-")
+    return written[-1], "iso-8859-1" if read_as == written[-1] else read_as, len(read)
 
 
 def _utf8_as_east_asian(lines: Sequence[Place]) -> Misdecoding | None:

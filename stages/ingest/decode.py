@@ -239,8 +239,9 @@ def replace_surrogates(text: str) -> tuple[str, int]:
 
 def remove_nuls(text: str) -> tuple[str, int]:
     """Text without U+0000, and how many there were."""
-    nuls = text.count("\0")
-    return (text.replace("\0", "") if nuls else text), nuls
+    if "\0" not in text:
+        return text, 0
+    return text.replace("\0", ""), text.count("\0")
 
 
 def stream_signature(head: bytes, declared: str | None) -> tuple[str, str, int] | None:

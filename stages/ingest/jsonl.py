@@ -99,8 +99,9 @@ class _Parser:
         parsed = self._parsed(line)
         value = parsed.value
         text = _text(value, source.text_field)
-        # JSON can hold a control character only in these spellings
-        if b"\\u00" in line or b"\\b" in line or b"\x7f" in line:
+        # a control character is an escape in JSON, but for DEL: too few of these, and the text needs no closer look
+        controls = line.count(b"\\") + (line.count(b"\x7f") if b"\x7f" in line else 0)
+        if controls > self._params.max_control_share * len(text):
             check_text(text, self._params.max_control_share)
         del value[source.text_field]
         fields, decoded = take_fields(value, source), replace(parsed.decoded, text=text)

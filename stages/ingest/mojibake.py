@@ -1,8 +1,9 @@
 """Mojibake: text that was decoded with the wrong charset once, measured always and repaired where a source asks.
 
 The measure is ftfy's (`ftfy.badness`): the number of places where characters meet as they do in mis-decoded text and
-hardly ever elsewhere. Its expression tries some thirty alternatives at every character; here a cheap expression finds
-the few places where one can begin, and ftfy's looks at these alone. The numbers are ftfy's own.
+hardly ever elsewhere. Its expression tries some thirty alternatives at every character, 5 MB/s; so RE2 passes over a
+batch of texts first with the same expression (where that depends on the Unicode version, with any character), and in
+what it marks a cheap expression finds the few places for ftfy's own. The numbers are ftfy's.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 _CONTEXT: Final = 8
 """Characters to both sides of a candidate: more than the longest alternative of ftfy's expression, which has six."""
@@ -35,6 +39,15 @@ def badness(text: str) -> int:
             start = max(0, at - _CONTEXT)
         end = at + 2 * _CONTEXT
     return count + len(bad.findall(text, start, end)) if end >= 0 else 0
+
+
+def badness_of(texts: pa.Array) -> pa.Array:
+    """`badness` of each text, int64."""
+    marked = pc.indices_nonzero(pc.match_substring_regex(texts, _for_re2())).to_pylist()
+    found = [0] * len(texts)
+    for i in marked:
+        found[i] = badness(texts[i].as_py())
+    return pa.array(found, pa.int64())
 
 
 def repaired(text: str) -> tuple[str, int]:
@@ -77,26 +90,74 @@ def _expressions() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """
     from ftfy.badness import BADNESS_RE
 
-    unusual = "".join(sorted(_characters(BADNESS_RE)))
-    members = re.escape(unusual)
+    members = re.escape("".join(sorted(_characters(_parsed()))))
     candidates = rf"[{members}](?:(?<=[\x80-\x9fЂ])|(?=[{members}])|(?<=[ÃÂ])(?= )|(?<=[Œœ])(?=[^A-Za-z]))"
     return re.compile(candidates), BADNESS_RE
 
 
-def _characters(expression: re.Pattern[str]) -> set[str]:
-    """All characters beyond ASCII that an expression names, in classes and ranges too."""
+def _parsed() -> Any:
+    """ftfy's expression as the standard library parses it: nested sequences of (operation, argument)."""
     from re import _parser  # type: ignore[attr-defined]
 
-    found: set[str] = set()
+    from ftfy.badness import BADNESS_RE
 
-    def walk(node: Any) -> None:
+    return _parser.parse(BADNESS_RE.pattern, BADNESS_RE.flags)
+
+
+def _characters(sequence: Any) -> set[str]:
+    """All characters beyond ASCII that a parsed expression names, in classes and ranges too."""
+    found: set[str] = set()
+    waiting = [sequence]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, tuple) and len(node) == 2 and str(node[0]) == "LITERAL":
             found.add(chr(node[1]))
         elif isinstance(node, tuple) and len(node) == 2 and str(node[0]) == "RANGE":
             found.update(map(chr, range(node[1][0], node[1][1] + 1)))
-        elif isinstance(node, tuple | list | _parser.SubPattern):
-            for child in node:
-                walk(child)
-
-    walk(_parser.parse(expression.pattern, expression.flags))
+        elif not isinstance(node, str | int) and node is not None:
+            waiting += list(node)
     return {c for c in found if not c.isascii()}
+
+
+@cache
+def _for_re2() -> str:
+    """ftfy's expression in RE2's syntax. It matches at least where that one does: \\s and \\w are any character."""
+    return _written(_parsed())
+
+
+_ANY: Final = "(?s:.)"
+
+
+def _written(sequence: Any) -> str:
+    out = ""
+    for operation, argument in sequence:
+        match str(operation):
+            case "LITERAL":
+                out += rf"\x{{{argument:x}}}"
+            case "IN":
+                out += _class(argument)
+            case "BRANCH":
+                out += "(?:" + "|".join(_written(branch) for branch in argument[1]) + ")"
+            case "MAX_REPEAT":
+                least, most, repeated = argument
+                out += f"(?:{_written(repeated)}){{{least},{most}}}"
+            case "AT":
+                pass  # an anchor only takes matches away
+            case _:
+                out += _ANY
+    return out
+
+
+def _class(members: Any) -> str:
+    out = ""
+    for operation, argument in members:
+        match str(operation):
+            case "LITERAL":
+                out += rf"\x{{{argument:x}}}"
+            case "RANGE":
+                out += rf"\x{{{argument[0]:x}}}-\x{{{argument[1]:x}}}"
+            case "NEGATE":
+                out += "^"
+            case _:
+                return _ANY
+    return f"[{out}]"

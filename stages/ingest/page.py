@@ -20,7 +20,8 @@ from stages.ingest.params import IngestParams
 SKIPPED: Final = (
     *("nav", "header", "footer", "aside", "dialog", "template", "button", "select"),
     *("[role=navigation]", "[role=banner]", "[role=contentinfo]", "[role=search]", "[aria-hidden=true]"),
-    *(".sphinxsidebar", ".navheader", ".navfooter", ".breadcrumb", ".breadcrumbs", ".headerlink"),
+    *(".sphinxsidebar", ".related", ".headerlink", ".navheader", ".navfooter", ".docnav", ".navbar", ".t-navbar"),
+    *(".breadcrumb", ".breadcrumbs", ".menu"),
 )
 """Elements whose text is no part of a page's content, as CSS selectors."""
 

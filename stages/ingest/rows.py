@@ -11,7 +11,7 @@ from pipeline.documents import DOCUMENTS, QUARANTINE
 from pipeline.sources import Read, Source
 from stages.ingest.decode import Decoded, remove_nuls
 from stages.ingest.fields import Fields
-from stages.ingest.mojibake import badness, repaired
+from stages.ingest.mojibake import badness_of, repaired
 
 BATCH_ROWS: Final = 1_000
 BATCH_BYTES: Final = 16 << 20
@@ -51,7 +51,7 @@ class Rows:
             (
                 *(identity, self._source, fields.license, fields.url, title, text, fields.metadata, ()),
                 *(decoded.codec, decoded.by, decoded.replacements, surrogates, nuls + fields.nuls),
-                *(badness(text), repairs, record),
+                *(None, repairs, record),  # mojibake is measured when the batch is full
             )
         )
 
@@ -71,12 +71,18 @@ class Rows:
 
     def take(self) -> Read:
         """The batch so far."""
-        read = Read(
-            _table(self._accepted, DOCUMENTS), _table(self._rejected, QUARANTINE), self.blank, dict(self.ignored)
-        )
+        documents = _measured(_table(self._accepted, DOCUMENTS))
+        read = Read(documents, _table(self._rejected, QUARANTINE), self.blank, dict(self.ignored))
         self._taken = True
         self._begin()
         return read
+
+
+def _measured(documents: pa.Table) -> pa.Table:
+    """With the column `mojibake`: all texts at once are much faster than one by one."""
+    at = documents.schema.get_field_index("mojibake")
+    found = [badness_of(chunk) for chunk in documents["text"].chunks]
+    return documents.set_column(at, documents.schema.field(at), pa.chunked_array(found, pa.int64()))
 
 
 def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

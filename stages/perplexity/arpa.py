@@ -45,13 +45,21 @@ def _numbers(values: list[float]) -> pa.Array:
     return pa.array(["%.7g" % (v or 0.0) for v in values], pa.string())  # `or` turns -0.0 into 0
 
 
-def unigrams(path: Path) -> Iterator[str]:
-    """The words of an ARPA file's first section, as written."""
+def unigrams(path: Path) -> Iterator[bytes]:
+    """The words of an ARPA file's first section, as written; none where the file is no ARPA text."""
     with path.open("rb") as f:
+        if not is_arpa(f.read(1 << 16)):
+            return
+        f.seek(0)
         for line in f:
             if line.rstrip() == b"\\1-grams:":
                 break
         for line in f:
             if not line.strip():
                 return
-            yield line.split()[1].decode("utf-8", "replace")
+            yield line.split(None, 2)[1]
+
+
+def is_arpa(beginning: bytes) -> bool:
+    """Do these first bytes of a file begin a model as ARPA text?"""
+    return b"\\data\\" in beginning

@@ -1,7 +1,9 @@
 """The perplexity judge: how unlikely a document is under a language model of trusted text.
 
 Documents far above the band are noise, word salad, keyword lists; documents far below it are boilerplate. One model per
-language is trained from `reference`; documents of other languages are `unscored`.
+language is trained from `reference`, or given; documents of other languages are `unscored`. So are documents that stand
+in the reference themselves: a model finds what it learned from too likely, and the band would fit neither them nor the
+rest.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
+import numpy as np
 import pyarrow as pa
-from pydantic import Field, field_validator
+from numpy.typing import NDArray
+from pydantic import Field, field_validator, model_validator
 
-from pipeline.hashing import file_hash
-from pipeline.stage import Fitting, Judge, Params, State, decides
-from stages.perplexity import arpa, ngram, references, scoring
+from pipeline.stage import Fitting, InputPath, Judge, Params, State, decides
 from stages.perplexity import band as bands
-from stages.perplexity.normalise import NORMALISERS, Normaliser
+from stages.perplexity import ngram, references, scoring, training
+from stages.perplexity.normalise import NORMALISERS, Units
 
 MEASURES: Final = pa.schema(
     [
@@ -26,16 +29,30 @@ MEASURES: Final = pa.schema(
         pa.field("lines", pa.int64(), nullable=False),  # non-empty ones; each adds one predicted end
         pa.field("oov_share", pa.float64()),  # share of tokens that the model's vocabulary lacks
         pa.field("model", pa.string()),  # language of the model; NULL: there is none
-        pa.field("unscored", pa.string()),  # empty | no_model | too_short; NULL: scored
+        pa.field("unscored", pa.string()),  # empty | no_model | too_short | in_reference; NULL: scored
     ]
 )
+
+
+class OwnModel(Params):
+    """A language model made elsewhere."""
+
+    path: InputPath = Field(description="ARPA file, or binary file of KenLM's `build_binary`.")
+    language: str = Field(pattern=r"^[A-Za-z0-9-]+$", description="Code of its language.")
+    normaliser: Literal["standard", "whitespace"] = Field(
+        description="What its training text was made with; another one than the stage's is an error."
+    )
 
 
 class PerplexityParams(Params):
     """Settings of `perplexity`."""
 
     reference: tuple[references.Reference, ...] = Field(
-        min_length=1, description="Trusted text: paths or globs, or mappings of path, language, format, sample."
+        default=(), description="Trusted text: paths or globs, or mappings of path, language, format, sample."
+    )
+    models: tuple[OwnModel, ...] = Field(default=(), description="Models that exist already, each for its language.")
+    estimator: Literal["own", "lmplz"] = Field(
+        default="own", description="What trains: this project, or KenLM's `lmplz` where it is on PATH; equal to 1e-5."
     )
     order: int = Field(default=5, ge=2, le=6, description="Longest n-gram of the model.")
     prune: tuple[int, ...] = Field(
@@ -46,8 +63,18 @@ class PerplexityParams(Params):
     normaliser: Literal["standard", "whitespace"] = Field(
         default="standard", description="How text becomes units, in training and in scoring."
     )
+    binary: bool = Field(
+        default=False,
+        description="Score from a trie that KenLM's `build_binary`, on PATH, makes: half as fast, but "
+        "loaded at once and shared by workers.",
+    )
+    memory: int = decides(
+        1 << 30, ge=64 << 20, description="Bytes that counting n-grams may take before it goes on in files."
+    )
     min_tokens: int = Field(default=10, ge=1, description="A document with fewer units is unscored (too_short).")
-    unscored: Literal["keep", "drop"] = decides("keep", description="What becomes of documents without a score.")
+    unscored: Literal["keep", "drop"] = decides(
+        "keep", description="What becomes of documents without a score; those of the reference itself stay."
+    )
     band: bands.Band = decides(bands.Band.model_validate({}), description="Which perplexities are kept.")
 
     @field_validator("reference", mode="before")
@@ -55,6 +82,16 @@ class PerplexityParams(Params):
     def _short_form(cls, value: Any) -> Any:
         given = [value] if isinstance(value, str) else value
         return [{"path": r} if isinstance(r, str) else r for r in given] if isinstance(given, (list, tuple)) else given
+
+    @model_validator(mode="after")
+    def _has_models(self) -> PerplexityParams:
+        if not self.reference and not self.models:
+            raise ValueError("perplexity needs `reference` (trusted text) or `models`")
+        own = [model.language for model in self.models]
+        declared = {r.language for r in self.reference}
+        if twice := sorted({lang for lang in own if own.count(lang) > 1 or lang in declared}):
+            raise ValueError(f"one model for a language: {', '.join(twice)} has several")
+        return self
 
     @field_validator("prune")
     @classmethod
@@ -76,13 +113,11 @@ class Perplexity(Judge):
 
     @staticmethod
     def prepare(params: Any, folder: Path) -> dict[str, Any]:
-        """Train `LANGUAGE.arpa` for each language of the references, and describe them in `models.json`."""
-        models = {
-            language: _train(files, params, folder / f"{language}.arpa")
-            for language, files in references.by_language(params.reference).items()
-        }
-        scoring.write_index(folder, models)
-        return {"models": models}
+        """Train `LANGUAGE.arpa` for each language of the references, and describe all models in `models.json`.
+
+        `reference.u64` holds what the documents of the references are known by. Raises ReferenceTextError.
+        """
+        return training.prepare(params, folder)
 
     @staticmethod
     def schema(params: Any) -> pa.Schema:
@@ -94,12 +129,21 @@ class Perplexity(Judge):
         if artefact is None:
             raise ValueError("perplexity: there is no model to score with; `prepare` makes it")
         normaliser = NORMALISERS[params.normaliser]
-        models = scoring.models_in(artefact, normaliser)
+        models = scoring.models_in(artefact, normaliser, {m.language: Path(m.path) for m in params.models})
+        units = normaliser.units(documents["text"])
         langs = documents["lang"].to_pylist() if "lang" in documents.column_names else [None] * documents.num_rows
+        chosen = [_model_of(lang, models) for lang in langs]
+        reasons = _unscored(units, chosen, references.trusted(documents["text"], artefact), params.min_tokens)
         rows = [
-            _measured(text.as_py(), _model_of(lang, models), models, normaliser, params.min_tokens)
-            for text, lang in zip(documents["text"], langs, strict=True)
+            {"tokens": tokens, "lines": lines, "model": model, "unscored": reason}
+            for tokens, lines, model, reason in zip(
+                units.tokens.tolist(), units.lines.tolist(), chosen, reasons, strict=True
+            )
         ]
+        for language, file in models.items():
+            wanted = [d for d, row in enumerate(rows) if row["model"] == language and row["unscored"] is None]
+            if wanted:
+                _add_scores(rows, wanted, scoring.load(file).scores(units.take(wanted)))
         return pa.Table.from_pylist(rows, MEASURES)
 
     @staticmethod
@@ -115,29 +159,6 @@ class Perplexity(Judge):
         return dict.fromkeys(("perplexity_above", "perplexity_below"), "perplexity")
 
 
-def _train(files: list[tuple[references.Reference, str]], params: Any, path: Path) -> dict[str, Any]:
-    """Write one model; returns what `models.json` and the manifest say of it."""
-    normaliser = NORMALISERS[params.normaliser]
-    texts = (text for reference, file in files for text in references.texts(reference, file))
-    corpus = references.corpus(texts, normaliser)
-    try:
-        model = ngram.estimate(corpus.stream, len(corpus.vocabulary), params.order, params.prune)
-    except ngram.TooSmallError as error:
-        raise references.ReferenceTextError(f"perplexity: no {path.stem} model: {error}; name more text") from error
-    arpa.write(model, corpus.vocabulary, path)
-    return {
-        "file": path.name,
-        "hash": file_hash(path),
-        "normaliser": normaliser.identity(),
-        "order": len(model.orders),
-        "ngrams": [len(order.words) for order in model.orders],
-        "discounts": [list(d) for d in model.discounts],
-        "documents": corpus.documents,
-        "lines": corpus.lines,
-        "tokens": corpus.tokens,
-    }
-
-
 def _model_of(lang: str | None, models: dict[str, scoring.ModelFile]) -> str | None:
     """Language of the model for a document; one whose language is not known goes to a single model."""
     if lang is None:
@@ -145,22 +166,23 @@ def _model_of(lang: str | None, models: dict[str, scoring.ModelFile]) -> str | N
     return lang if lang in models else None
 
 
-def _measured(
-    text: str, model: str | None, models: dict[str, scoring.ModelFile], normaliser: Normaliser, min_tokens: int
-) -> dict[str, Any]:
-    lines = normaliser.lines(text)
-    tokens = sum(line.count(" ") + 1 for line in lines)
-    row: dict[str, Any] = {"tokens": tokens, "lines": len(lines), "model": model}
-    if not tokens:
-        return {**row, "unscored": "empty"}
-    if model is None:
-        return {**row, "unscored": "no_model"}
-    if tokens < min_tokens:
-        return {**row, "unscored": "too_short"}
-    score = scoring.load(models[model]).score(lines)
-    return {
-        **row,
-        "perplexity": score.perplexity,
-        "log10_perplexity": score.log10_perplexity,
-        "oov_share": score.unknown / tokens,
-    }
+def _unscored(units: Units, models: list[str | None], trusted: NDArray[np.bool_], min_tokens: int) -> list[str | None]:
+    """Why each document has no score; None where it gets one."""
+    reasons: list[str | None] = []
+    for tokens, model, known in zip(units.tokens.tolist(), models, trusted.tolist(), strict=True):
+        if not tokens:
+            reasons.append("empty")
+        elif known:
+            reasons.append(bands.TRUSTED)
+        elif model is None:
+            reasons.append("no_model")
+        else:
+            reasons.append("too_short" if tokens < min_tokens else None)
+    return reasons
+
+
+def _add_scores(rows: list[dict[str, Any]], wanted: list[int], scores: list[scoring.Score]) -> None:
+    for d, score in zip(wanted, scores, strict=True):
+        rows[d]["perplexity"] = score.perplexity
+        rows[d]["log10_perplexity"] = score.log10_perplexity
+        rows[d]["oov_share"] = score.unknown / score.tokens

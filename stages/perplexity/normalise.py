@@ -15,127 +15,93 @@ tokens.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import regex
 from numpy.typing import NDArray
+
+from kernels import lm_tables
 
 MAX_LINE_TOKENS: Final = 1000
 """A longer line is scored, and trained, as several lines of this many tokens."""
 
-_SPACE, _NEWLINE, _DROP, _WORD, _CHARACTER, _MARK = range(6)
-_CLASSES: Final = (
-    (_WORD, r"[\p{L}\p{M}\p{N}]+"),
-    (_CHARACTER, r"[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]+"),
-    (_MARK, r"[\p{P}\p{S}\p{Co}\p{Cn}]+"),
-    (_WORD, r"\p{Nd}+"),
-    (_DROP, r"[\p{Cc}\p{Cf}\p{Cs}]+"),
-    (_SPACE, r"[\s\p{Z}]+"),
-    (_NEWLINE, r"\n"),
-)
-_BLANK: Final = ord(" ")
-_APOSTROPHE: Final = ord("'")
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Units of a batch of documents: single spaces between them, every line closed by a newline.
+
+    text: UTF-8. ends: where each document ends in it. tokens, lines: how many each document has.
+    """
+
+    text: Bytes
+    ends: Integers
+    tokens: Integers
+    lines: Integers
+
+    def take(self, documents: Sequence[int]) -> Units:
+        """The units of some of the documents."""
+        if len(documents) == len(self.ends):
+            return self
+        begins = np.append(0, self.ends[:-1])
+        parts = [self.text[begins[d] : self.ends[d]] for d in documents]
+        ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+        return Units(np.concatenate(parts), ends, self.tokens[documents], self.lines[documents])
 
 
 @dataclass(frozen=True)
 class Normaliser:
-    """A named way from text to units. `identity` goes into every model file and must match when it is used."""
+    """A named way from text to units. `identity` goes into every model file and must match when it is used.
+
+    table: kinds and folded forms of code points (`kernels.lm_tables`), `digest` its hash. before: what is done to a
+    text before the table is applied.
+    """
 
     name: str
     version: int
     unit: str
-    function: Callable[[str], str]
-    table: Callable[[], str] = str  # digest of the data it depends on
+    table: Callable[[], lm_tables.Table]
+    digest: str = ""
+    before: Callable[[str], str] | None = None
 
     def identity(self) -> dict[str, Any]:
-        return {"name": self.name, "version": self.version, "unit": self.unit, "table": self.table()}
+        return {"name": self.name, "version": self.version, "unit": self.unit, "table": self.digest}
+
+    def units(self, column: pa.ChunkedArray | pa.Array) -> Units:
+        """Units of each text of a string column without NULL."""
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if self.before is not None:
+            return self.units_of(array.to_pylist())
+        array = array.cast(pa.large_string())
+        _, offsets, data = array.buffers()
+        places = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+        return self._split(np.frombuffer(data or b"", np.uint8), places if len(array) else np.zeros(1, np.int64))
+
+    def units_of(self, texts: Sequence[str]) -> Units:
+        """Units of each text."""
+        given = texts if self.before is None else map(self.before, texts)
+        encoded = [text.encode("utf-8", "surrogatepass") for text in given]
+        places = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        return self._split(np.frombuffer(b"".join(encoded), np.uint8), places)
 
     def lines(self, text: str) -> list[str]:
         """Non-empty lines of units separated by single spaces, none longer than MAX_LINE_TOKENS."""
-        found: list[str] = []
-        for line in self.function(text).split("\n"):
-            if not line:
-                continue
-            if line.count(" ") < MAX_LINE_TOKENS:
-                found.append(line)
-                continue
-            units = line.split(" ")
-            found += [" ".join(units[i : i + MAX_LINE_TOKENS]) for i in range(0, len(units), MAX_LINE_TOKENS)]
-        return found
+        return self.units_of([text]).text.tobytes().decode().split("\n")[:-1]
 
+    def _split(self, data: Bytes, places: Integers) -> Units:
+        from kernels.lm_units import GROWTH, split_units
 
-@cache
-def _tables() -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Class and folded code point of every code point, each of shape (0x110000,)."""
-    every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
-    classes = np.full(0x110000, _DROP, np.uint8)
-    for number, pattern in _CLASSES:
-        for run in regex.finditer(pattern, every):
-            first, last = ord(run[0][0]), ord(run[0][-1])
-            classes[first : last + 1] = number
-    classes[0xD800:0xE000] = _DROP
-    folded = np.arange(0x110000, dtype=np.uint32)
-    for letter in regex.findall(r"\p{Changes_When_Casefolded}", every):
-        simple = next((c for c in (letter.casefold(), letter.lower()) if len(c) == 1), letter)
-        folded[ord(letter)] = ord(simple)
-    for digits in regex.finditer(r"\p{Nd}+", every):
-        folded[ord(digits[0][0]) : ord(digits[0][-1]) + 1] = ord("0")
-    folded[classes == _SPACE] = _BLANK
-    folded[0x2019] = _APOSTROPHE
-    return classes, folded
-
-
-@cache
-def _digest() -> str:
-    classes, folded = _tables()
-    return hashlib.blake2b(classes.tobytes() + folded.astype("<u4").tobytes(), digest_size=16).hexdigest()
-
-
-def standard(text: str) -> str:
-    """Normalised lines of `text`, units separated by single spaces.
-
-    >>> standard("Don't  panic:\\u00a0it's 42!!\\u3000中文。")
-    "don't panic : it's 00 ! 中 文 。"
-    """
-    classes, folded = _tables()
-    raw = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    kinds = classes[raw]
-    kept = kinds != _DROP
-    codes, kinds = folded[raw[kept]], kinds[kept]
-    if not len(codes):
-        return ""
-    _join_apostrophes(codes, kinds)
-    single = kinds >= _CHARACTER
-    again = (kinds[1:] == _MARK) & (codes[1:] == codes[:-1])
-    if again.any():
-        kept = np.append(True, ~again)
-        codes, kinds, single = codes[kept], kinds[kept], single[kept]
-    visible = kinds >= _WORD
-    gap = np.append(False, (single[1:] | single[:-1]) & visible[1:] & visible[:-1])
-    place = np.arange(len(codes)) + np.cumsum(gap)
-    spaced = np.full(int(place[-1]) + 1, _BLANK, np.uint32)
-    spaced[place] = codes
-    return _trim(spaced).astype("<u4").tobytes().decode("utf-32-le")
-
-
-def _join_apostrophes(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> None:
-    """Make an apostrophe between two word characters part of the word, in place."""
-    at = np.flatnonzero(codes[1:-1] == _APOSTROPHE) + 1
-    kinds[at[(kinds[at - 1] == _WORD) & (kinds[at + 1] == _WORD)]] = _WORD
-
-
-def _trim(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Single spaces, none at the ends of a line."""
-    blank, newline = codes == _BLANK, codes == ord("\n")
-    kept = ~(blank & np.append(True, blank[:-1] | newline[:-1]))
-    codes = codes[kept]
-    blank, newline = codes == _BLANK, codes == ord("\n")
-    return codes[~(blank & np.append(newline[1:], True))]
+        out = np.empty(GROWTH * int(places[-1] - places[0]) + 1, np.uint8)
+        ends = np.zeros(len(places) - 1, np.int64)
+        counted = np.zeros((len(ends), 2), np.int64)
+        split_units(data, places, self.table(), MAX_LINE_TOKENS, out, ends, counted)
+        return Units(out[: ends[-1] if len(ends) else 0], ends, counted[:, 0], counted[:, 1])
 
 
 _BLANKS: Final = regex.compile(r"[^\S\n]+|[^\P{Z}\n]+")
@@ -155,7 +121,7 @@ def whitespace(text: str) -> str:
 
 
 NORMALISERS: Final = {
-    "standard": Normaliser("standard", 1, "script", standard, _digest),
-    "whitespace": Normaliser("whitespace", 1, "word", whitespace),
+    "standard": Normaliser("standard", 1, "script", lm_tables.load, lm_tables.DIGEST),
+    "whitespace": Normaliser("whitespace", 1, "word", lm_tables.plain, before=whitespace),
 }
 """By name. Unit `script`: words in spaced scripts, characters in unspaced ones; `word`: what stands between spaces."""

@@ -6,24 +6,26 @@ import gzip
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from pathlib import Path
+from typing import Final, Literal
 
 import fsspec
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import zstandard
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline.stage import InputPath, Params
 from stages.language import identify
-from stages.perplexity.counts import BEGIN, END, SPECIALS, Words
-from stages.perplexity.normalise import Normaliser
+from stages.perplexity.counts import SPECIALS, Words
+from stages.perplexity.normalise import Normaliser, Units
 
-_BATCH: Final = 1 << 23  # characters of normalised text that are split at once
+_BATCH: Final = 1 << 23  # characters of text that are split at once
 _SEEN_BY_IDENTIFIER: Final = 20_000  # characters of a file that settle its language
 _SURE: Final = 0.5
+TRUSTED: Final = "reference.u64"
 
 
 class ReferenceTextError(ValueError):
@@ -58,10 +60,35 @@ class Reference(Params):
         return [self.path] if isinstance(self.path, str) else list(self.path)
 
 
+def digest(text: str | memoryview) -> int:
+    """What a document is known by: the first 64 bits of BLAKE2b of its UTF-8."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
 def in_sample(text: str, share: float) -> bool:
-    """Does a document belong to the hash-chosen share? The first 64 bits of BLAKE2b of its UTF-8, as a fraction."""
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") < share * 2**64
+    """Does a document belong to the hash-chosen share? Its digest, as a fraction, lies below."""
+    return digest(text) < share * 2**64
+
+
+def digests_of(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Digest of each text of a string column."""
+    found = [digest(text.as_buffer()) for chunk in column.chunks for text in chunk.cast(pa.large_string())]
+    return np.array(found, np.uint64)
+
+
+def write_trusted(digests: NDArray[np.uint64], folder: Path) -> None:
+    """Keep what reference documents are known by: sorted, each once, 8 bytes each, little-endian."""
+    (folder / TRUSTED).write_bytes(np.unique(digests).astype("<u8").tobytes())
+
+
+def trusted(column: pa.ChunkedArray, folder: Path) -> NDArray[np.bool_]:
+    """Which of these texts a model of the artefact has learned."""
+    known = np.fromfile(folder / TRUSTED, "<u8")
+    if not len(known):
+        return np.zeros(len(column), bool)
+    wanted = digests_of(column)
+    return known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
 
 
 def texts(reference: Reference, file: str) -> Iterator[str]:
@@ -147,53 +174,76 @@ def identified(reference: Reference, file: str) -> str:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text as ids: `stream` (see `counts.count`), `vocabulary` (a string for each id), numbers of what went in."""
+    """Text as ids: `stream` (see `counts.count`), `vocabulary` (a string for each id), numbers of what went in.
+
+    digests: of its documents, sorted, each once.
+    """
 
     stream: Words
     vocabulary: pa.Array
     documents: int
     lines: int
     tokens: int
+    digests: NDArray[np.uint64]
 
 
 def corpus(documents: Iterable[str], normaliser: Normaliser) -> Corpus:
     """Words of these documents; ids follow the words' bytes, so that they do not depend on the order of documents."""
-    chunks: list[pa.Array] = []
-    lengths: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-    lines: list[str] = []
-    size = number = 0
+    interned = Interned()
+    digests: list[int] = []
+    lines = tokens = 0
+    for batch in batches(documents):
+        digests += map(digest, batch)
+        units = normaliser.units_of(batch)
+        interned.add(units)
+        lines, tokens = lines + int(units.lines.sum()), tokens + int(units.tokens.sum())
+    stream, vocabulary = interned.finished()
+    return Corpus(stream, vocabulary, len(digests), lines, tokens, np.unique(np.array(digests, np.uint64)))
+
+
+def batches(documents: Iterable[str]) -> Iterator[list[str]]:
+    """Some megabytes of documents at a time."""
+    batch: list[str] = []
+    size = 0
     for text in documents:
-        number += 1
-        fresh = normaliser.lines(text)
-        lines += fresh
-        size += sum(map(len, fresh))
+        batch.append(text)
+        size += len(text)
         if size > _BATCH:
-            _split(lines, chunks, lengths)
-            lines, size = [], 0
-    _split(lines, chunks, lengths)
-    words = pa.chunked_array(chunks, pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
-    known = words.chunk(0).dictionary
-    rank = np.empty(len(known), np.int32)
-    order = pc.sort_indices(known)
-    rank[order.to_numpy()] = np.arange(len(known), dtype=np.int32) + len(SPECIALS)
-    ids = rank[np.concatenate([c.indices.to_numpy() for c in words.chunks])]
-    per_line = np.concatenate(lengths)
-    vocabulary = pa.concat_arrays([pa.array(SPECIALS, pa.string()), known.take(order)])
-    return Corpus(_stream(ids, per_line), vocabulary, number, len(per_line), len(ids))
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
-def _split(lines: list[str], chunks: list[pa.Array], lengths: list[Any]) -> None:
-    listed = pc.split_pattern(pa.array(lines, pa.string()), " ")
-    chunks.append(listed.flatten().dictionary_encode())
-    lengths.append(pc.list_value_length(listed).to_numpy().astype(np.int64))
+class Interned:
+    """Words seen so far and the text as their ids, in order of first appearance until `finished`."""
 
+    def __init__(self) -> None:
+        self.keys, self.ids = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.int32)
+        self.known = 0
+        self.words: list[bytes] = []
+        self.streams: list[Words] = []
 
-def _stream(ids: Words, per_line: np.ndarray[Any, np.dtype[np.int64]]) -> Words:
-    """Ids with BEGIN before and END after each line."""
-    stream = np.empty(len(ids) + 2 * len(per_line), np.int32)
-    ends = np.cumsum(per_line + 2) - 1
-    begins = ends - per_line - 1
-    inside = np.ones(len(stream), bool)
-    inside[begins] = inside[ends] = False
-    stream[begins], stream[ends], stream[inside] = BEGIN, END, ids
-    return stream
+    def add(self, units: Units) -> None:
+        from kernels.lm_units import intern, rehash
+
+        stream = np.empty(int(units.tokens.sum() + 2 * units.lines.sum()), np.int32)
+        words = np.empty(len(units.text), np.uint8)
+        written = np.array([self.known, 0, 0], np.int64)
+        at = 0
+        while (at := intern(units.text, at, self.keys, self.ids, stream, words, written)) < len(units.text):
+            keys, ids = np.zeros(4 * len(self.keys), np.int64), np.zeros(4 * len(self.ids), np.int32)
+            rehash(self.keys, self.ids, keys, ids)
+            self.keys, self.ids = keys, ids
+        self.known = int(written[0])
+        self.words.append(words[: written[2]].tobytes())
+        self.streams.append(stream)
+
+    def finished(self) -> tuple[Words, pa.Array]:
+        """The whole stream and the vocabulary, SPECIALS first, then words in order of their bytes."""
+        seen = b"".join(self.words).split(b"\n")[:-1]
+        order = sorted(range(len(seen)), key=seen.__getitem__)
+        rank = np.arange(len(seen) + len(SPECIALS), dtype=np.int32)
+        rank[np.array(order, np.int64) + len(SPECIALS)] = np.arange(len(seen), dtype=np.int32) + len(SPECIALS)
+        vocabulary = pa.array([*SPECIALS, *(seen[i].decode() for i in order)], pa.string())
+        return rank[np.concatenate([np.empty(0, np.int32), *self.streams])], vocabulary

@@ -9,10 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from stages.perplexity import arpa
-from stages.perplexity.normalise import Normaliser
+from stages.perplexity.normalise import NORMALISERS, Integers, Normaliser, Units
 
 INDEX: Final = "models.json"
+_MARKERS: Final = frozenset({b"<unk>", b"<s>", b"</s>"})
 
 
 class ModelMismatchError(ValueError):
@@ -39,40 +42,64 @@ class Score:
 
 
 class Scorer:
-    """A loaded model and its vocabulary."""
+    """A loaded model and the hashes of its vocabulary (None: a binary file, which does not list its words)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, listed: Path | None = None) -> None:
         import kenlm
+
+        from kernels.lm_units import hashed
 
         config = kenlm.Config()
         config.show_progress = False
         config.arpa_complain = kenlm.ARPALoadComplain.NONE
         self.model = kenlm.Model(str(path), config)
-        self.words = frozenset(arpa.unigrams(path)) - {"<unk>", "<s>", "</s>"}
+        words = b"".join(word + b"\n" for word in arpa.unigrams(listed or path) if word not in _MARKERS)
+        self.vocabulary = hashed(words) if words else None
 
     def score(self, lines: list[str]) -> Score:
-        """Score of a document given as normalised lines (`Normaliser.lines`)."""
-        total, tokens, known = 0.0, 0, 0
-        for line in lines:
-            total += self.model.score(line)
-            units = line.split(" ")
-            tokens += len(units)
-            known += sum(map(self.words.__contains__, units))
-        return Score(total, tokens, len(lines), tokens - known)
+        """Score of one document given as normalised lines (`Normaliser.lines`)."""
+        return self.scores(NORMALISERS["whitespace"].units_of(["\n".join(lines)]))[0]
+
+    def scores(self, units: Units) -> list[Score]:
+        """Score of each document."""
+        logs = list(map(self.model.score, units.text.tobytes().split(b"\n")[:-1]))
+        known = self._known(units)
+        first = 0
+        found = []
+        for tokens, lines, k in zip(units.tokens.tolist(), units.lines.tolist(), known.tolist(), strict=True):
+            found.append(Score(math.fsum(logs[first : first + lines]), tokens, lines, tokens - k))
+            first += lines
+        return found
+
+    def _known(self, units: Units) -> Integers:
+        """How many units of each document the model knows; `full_scores` takes three times as long."""
+        from kernels.lm_units import count_known, hashed
+
+        vocabulary = self.vocabulary
+        if vocabulary is None:
+            distinct = set(units.text.tobytes().split())
+            vocabulary = hashed(b"".join(word + b"\n" for word in distinct if word.decode() in self.model))
+        known = np.zeros(len(units.ends), np.int64)
+        count_known(units.text, units.ends, vocabulary, known)
+        return known
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model by place and content: a new model at the same place is another one."""
+    """A model by place and content: a new model at the same place is another one.
+
+    listed: the ARPA file that lists a binary model's words, where there is one.
+    """
 
     path: Path
     hash: str
+    listed: Path | None = None
 
 
 @lru_cache(maxsize=16)
 def load(model: ModelFile) -> Scorer:
     """The scorer of a model, loaded once in a process."""
-    return Scorer(model.path)
+    return Scorer(model.path, model.listed)
 
 
 def write_index(folder: Path, models: dict[str, dict[str, Any]]) -> None:
@@ -81,17 +108,25 @@ def write_index(folder: Path, models: dict[str, dict[str, Any]]) -> None:
     (folder / INDEX).write_text(text + "\n", encoding="utf-8")
 
 
-def models_in(folder: Path, normaliser: Normaliser) -> dict[str, ModelFile]:
-    """Model files by language. Raises ModelMismatchError where one was not made with this normaliser."""
+def models_in(folder: Path, normaliser: Normaliser, given: dict[str, Path]) -> dict[str, ModelFile]:
+    """Model files by language; those that were not trained here lie where `given` says.
+
+    Raises ModelMismatchError where one was not made with this normaliser.
+    """
     index = json.loads((folder / INDEX).read_text(encoding="utf-8"))["models"]
     wanted = normaliser.identity()
+    files = {}
     for language, about in index.items():
         if about["normaliser"] != wanted:
             raise ModelMismatchError(
-                f"perplexity: the {language} model {about['file']} was made from {_named(about['normaliser'])}, "
-                f"but would score {_named(wanted)}; train it again or set `normaliser` to what it was made with"
+                f"perplexity: the {language} model {about['file'] or given[language].name} was made from "
+                f"{_named(about['normaliser'])}, but would score {_named(wanted)}; train it again or set `normaliser` "
+                "to what it was made with"
             )
-    return {language: ModelFile(folder / about["file"], about["hash"]) for language, about in index.items()}
+        path = folder / about["file"] if about["file"] else given[language]
+        listed = folder / about["listed"] if about.get("listed") else None
+        files[language] = ModelFile(path, about["hash"], listed)
+    return files
 
 
 def _named(identity: dict[str, Any]) -> str:

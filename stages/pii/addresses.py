@@ -10,10 +10,10 @@ first division name on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from stages.pii.spans import Span
+from stages.pii.spans import Span, Starts, matches
 
 _PLAIN = (
     "street|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|terrace|parkway|pkwy|highway|hwy|turnpike|expressway|expy"
@@ -34,6 +34,7 @@ _STATES = (
 _DIRECTION = r"(?:N|S|E|W|NE|NW|SE|SW|North|South|East|West)\b\.?"
 _NAME = r"(?:[A-Z][\w'’-]{0,24}|[1-9][0-9]{0,2}(?:st|nd|rd|th|ST|ND|RD|TH))\.?"
 _UNIT = r"(?:(?i:apartment|apt|suite|ste|unit|room|rm|floor|fl|building|bldg)\b\.?[ ]?|\#[ ]?)[A-Za-z0-9-]{1,6}\b"
+STREET_WORDS: Final = tuple(f"{_PLAIN}|{_AMBIGUOUS}".split("|"))
 _US = re.compile(
     rf"""[1-9](?<![\w.,$€£”’\#/:-].)[0-9]{{0,5}}(?:-[0-9]{{1,4}})?[A-Z]?[ ]+(?![AP]\.?M\b)
     (?P<direction>{_DIRECTION}[ ]+)?
@@ -53,11 +54,15 @@ _NOT_STREETS: Final = re.compile(r"[ ](?:Hard|Flash|Disk|Supreme|High|District|F
 _BOX = re.compile(r"(?<!\w)P\.?[ ]?O\.?[ ]?Box[ ]+[0-9]{1,6}(?![\w])", re.IGNORECASE)
 
 
-def find_us(text: str) -> Iterator[Span]:
-    """US street lines, with unit, city, state and ZIP where they follow, and post-office boxes."""
-    for match in _US.finditer(text):
+def find_us_streets(text: str, starts: Starts = None) -> Iterator[Span]:
+    """US street lines, with unit, city, state and ZIP where they follow."""
+    for match in matches(_US, text, starts):
         if _is_us(text, match):
             yield Span(match.start(), match.end(), "address", "us_street", 0.85 if match["city"] else 0.6)
+
+
+def find_us_boxes(text: str) -> Iterator[Span]:
+    """US post-office boxes."""
     for match in _BOX.finditer(text):
         yield Span(match.start(), match.end(), "address", "us_box", 0.6)
 
@@ -99,15 +104,27 @@ _LEAD = re.compile(
 _PARTICLE = re.compile(r".*[在到]|.+[至往是有自]")
 
 
-def find_cn(text: str) -> Iterator[Span]:
-    """Chinese addresses down to the house number or room."""
-    for match in _HOUSE.finditer(text):
+_LONGEST_HOUSE: Final = 64  # characters that one match of _HOUSE can take
+
+
+def find_cn(text: str, ends: Starts = None) -> Iterator[Span]:
+    """Chinese addresses down to the house number or room; `ends` are the 号 and 室 that can close one."""
+    for match in _HOUSE.finditer(text) if ends is None else _houses(text, ends):
         run = _RUN_BACKWARDS.match(text[max(0, match.start() - 40) : match.start()][::-1])
         before = run[0][::-1] if run else ""
         start = match.start() - len(before) + _begin(before)
         room = _ROOM.match(text, match.end())
         if start < match.start():
             yield Span(start, room.end() if room else match.end(), "address", "cn_street", 0.6)
+
+
+def _houses(text: str, ends: Sequence[int]) -> Iterator[re.Match[str]]:
+    """Matches of _HOUSE, searched before each group of ends that lie close together."""
+    for i, end in enumerate(ends):
+        if i == 0 or end - ends[i - 1] > _LONGEST_HOUSE:
+            start = max(0, end - _LONGEST_HOUSE)
+        if i + 1 == len(ends) or ends[i + 1] - end > _LONGEST_HOUSE:
+            yield from _HOUSE.finditer(text, start, end + 2)  # one more than the end, for what must not follow
 
 
 def _begin(before: str) -> int:

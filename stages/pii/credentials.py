@@ -40,6 +40,12 @@ _TOKENS: Final = tuple(
         ("eyJ", "json_web_token", r"eyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,4000}\.[0-9A-Za-z_-]{10,1000}"),
     )
 )
+ANCHORS: Final = (
+    *((anchor, anchor not in ("_live_", ":AA")) for anchor, _, _ in _TOKENS if anchor != "gh"),
+    *((f"gh{kind}_", True) for kind in "pousr"),
+    ("PRIVATE KEY", False),
+)
+"""What a text with a secret holds (beside passwords in URLs), and whether nothing word-like stands before it."""
 _BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _BODY = re.compile(r"[0-9A-Za-z+/=:,\s-]{0,20000}")

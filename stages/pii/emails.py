@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from stages.pii import presidio
-from stages.pii.spans import Span
+from stages.pii.spans import Span, Starts
 
 # Thai to Khmer, Hangul, CJK with its symbols, full-width forms, and the supplementary planes of Han.
 _UNSPACED = (
@@ -23,14 +23,19 @@ _REMOTE = re.compile(r":(?![0-9]+/)(?:[\w.~-]*/|[\w.~/-]{1,200}\.git\b)")
 _ENCODED = re.compile(r"[A-Za-z0-9._+-]{1,64}%40[A-Za-z0-9.-]{3,255}")
 
 
-def find(text: str) -> Iterator[Span]:
-    """E-mail addresses of `text`."""
-    at = text.find("@")
-    while at >= 0:
+def find(text: str, ats: Starts = None) -> Iterator[Span]:
+    """E-mail addresses of `text` round each @ (or those `ats` where one can be)."""
+    for at in _ats(text) if ats is None else ats:
         yield from _around(text, at)
-        at = text.find("@", at + 1)
     if "%40" in text:
         yield from _encoded(text)
+
+
+def _ats(text: str) -> Iterator[int]:
+    at = text.find("@")
+    while at >= 0:
+        yield at
+        at = text.find("@", at + 1)
 
 
 def _around(text: str, at: int) -> Iterator[Span]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stages.pii import presidio
-from stages.pii.spans import Span, has_context, in_guid
+from stages.pii.spans import Span, Starts, has_context, in_guid, matches
 
 # No letter or digit, and no digit with a dot, directly before or behind: never a part of a longer number.
 # The class of the first character stands first, and looks back over itself: that lets `re` skip to it fast.
@@ -21,9 +21,9 @@ _PROVINCES: Final = frozenset(
 )
 
 
-def find_cn_ids(text: str) -> Iterator[Span]:
+def find_cn_ids(text: str, starts: Starts = None) -> Iterator[Span]:
     """Resident identity numbers (GB 11643): province, a date that exists, and the check character."""
-    for match in _CN_ID.finditer(text):
+    for match in matches(_CN_ID, text, starts):
         number = "".join(match.groups())
         if number[:2] in _PROVINCES and _is_date(match[2]) and _mod_11_2(number):
             yield Span(match.start(), match.end(), "cn_id", "cn_resident_id", 1.0)
@@ -44,7 +44,6 @@ def _mod_11_2(number: str) -> bool:
 
 
 # A run of digits, or groups with one separator throughout: 4-4-4-4 (with 3 more), 4-6-5, 4-6-4, 6-13.
-_CARD_REGION = re.compile(r"[0-9](?:[ \u00a0-]?[0-9]){11,}")
 _CARD_RUN = re.compile(rf"[0-9]{_FREE}[0-9]{{11,18}}{_BEHIND}")
 _S = r"([ \u00a0-])"
 _CARD_GROUPS = tuple(
@@ -83,14 +82,11 @@ _ISSUERS: Final[tuple[tuple[int, int, frozenset[int]], ...]] = (
 """Ranges of issuer prefixes (ISO/IEC 7812) with the lengths they use."""
 
 
-def find_cards(text: str) -> Iterator[Span]:
+def find_cards(text: str, starts: Starts = None) -> Iterator[Span]:
     """Payment card numbers: issuer prefix, a length that issuer uses, and Luhn."""
-    places: set[tuple[int, int]] = set()
-    for region in _CARD_REGION.finditer(text):
-        start, end = region.span()
-        places.update(m.span() for m in _CARD_RUN.finditer(text, start, end + 2))
-        for shape in _CARD_GROUPS:
-            places.update(m.span(1) for m in shape.finditer(text, start, end + 2))
+    places = {m.span() for m in matches(_CARD_RUN, text, starts)}
+    for shape in _CARD_GROUPS:
+        places.update(m.span(1) for m in matches(shape, text, starts))
     for start, end in sorted(places):
         digits = re.sub(r"[^0-9]", "", text[start:end])
         if _issued(digits) and _luhn(digits) and not in_guid(text, start, end):
@@ -114,10 +110,10 @@ _IBAN = re.compile(r"[A-Z](?<![0-9A-Za-z].)[A-Z][0-9]{2}(?:[ -]?[A-Z0-9]){11,40}
 _IBAN_LOWER = re.compile(r"[a-z](?<![0-9A-Za-z].)[a-z][0-9]{2}[a-z0-9]{11,30}(?![0-9A-Za-z])")
 
 
-def find_ibans(text: str) -> Iterator[Span]:
+def find_ibans(text: str, starts: Starts = None) -> Iterator[Span]:
     """International bank account numbers (ISO 13616): country format and MOD 97."""
     for pattern in (_IBAN, _IBAN_LOWER):
-        for match in pattern.finditer(text):
+        for match in matches(pattern, text, starts):
             for hit in presidio.hits(presidio.iban(), match[0].upper()):
                 yield Span(match.start() + hit.start, match.start() + hit.end, "iban", "iban", hit.score)
 
@@ -130,12 +126,12 @@ _CONTEXT_GAIN: Final = 0.35  # Presidio's context_similarity_factor
 _ENOUGH: Final = 0.4  # Presidio's min_score_with_context_similarity
 
 
-def find_us_numbers(text: str) -> Iterator[Span]:
+def find_us_numbers(text: str, starts: Starts = None) -> Iterator[Span]:
     """US social security (nine digits) and taxpayer numbers (those from 900).
 
     Two hyphens are enough; blanks, dots or no separator need a context word among the five words before.
     """
-    for match in _SSN.finditer(text):
+    for match in matches(_SSN, text, starts):
         start, end = match.span()
         taxpayer = match[0].startswith("9")
         words, signs = (_ITIN_WORDS, ()) if taxpayer else (_SSN_WORDS, _SSN_SIGNS)

@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from stages.pii.spans import Span, words_before
+from stages.pii.spans import Span, Starts, matches, words_before
 
 _V4 = re.compile(
     r"[0-9](?<![0-9A-Za-z_.].)[0-9]{0,2}\.(?:[0-9]{1,3}\.){2}[0-9]{1,3}(?![0-9A-Za-z_])(?!\.[0-9*])(?:/(?:3[0-2]|[12]?[0-9])(?![0-9]))?"
@@ -40,21 +40,25 @@ _TITLE = re.compile(r"\.[ \t]+\w|[ \t]+[A-Z\u4e00-\u9fff]")
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 
 
-def find(text: str, scope: Literal["public", "all"]) -> Iterator[Span]:
-    """IPv4 and IPv6 addresses, with a prefix length where one follows; `public` leaves reserved ranges out."""
-    if text.count(".") >= 3:
-        for match in _V4.finditer(text):
-            quad = match[0].partition("/")[0]
-            if _is_v4(quad, scope) and not _is_version(text, match.start(), match.end(), quad):
-                yield Span(match.start(), match.end(), "ip", "ipv4", 0.6)
-    for start, value in _v6_candidates(text):
+def find(
+    text: str, scope: Literal["public", "all"], starts: Starts = None, colons: Starts = None
+) -> Iterator[Span]:
+    """IPv4 and IPv6 addresses, with a prefix length where one follows; `public` leaves reserved ranges out.
+
+    An IPv6 address is looked for round a colon (or those `colons` where one can be).
+    """
+    for match in matches(_V4, text, starts):
+        quad = match[0].partition("/")[0]
+        if _is_v4(quad, scope) and not _is_version(text, match.start(), match.end(), quad):
+            yield Span(match.start(), match.end(), "ip", "ipv4", 0.6)
+    for start, value in _v6_candidates(text, colons):
         if _is_v6(value, scope):
             yield Span(start, start + len(value), "ip", "ipv6", 0.6)
 
 
-def _v6_candidates(text: str) -> Iterator[tuple[int, str]]:
+def _v6_candidates(text: str, starts: Starts) -> Iterator[tuple[int, str]]:
     done = 0
-    for colons in _COLONS.finditer(text):
+    for colons in matches(_COLONS, text, starts):
         left = text[max(0, colons.start() - 5) : colons.start()]
         start = colons.start() - len(left) + len(left.rstrip(string.hexdigits))
         match = _V6.match(text, start) if start >= done else None

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from stages.pii import presidio
-from stages.pii.spans import Span, has_context, in_guid, words_before
+from stages.pii.spans import Span, Starts, has_context, in_guid, matches, words_before
 
 _WORDS: Final = frozenset(
     {"phone", "phones", "telephone", "tel", "cell", "cellphone", "mobile", "mob", "call", "calls", "called", "dial"}
@@ -53,17 +53,17 @@ _TOUCHING_BEHIND = re.compile(r"[./-]?[0-9]|[A-Za-z]")
 _NANP_REGIONS: Final = frozenset({"US", "CA"})
 
 
-def find(text: str, regions: tuple[str, ...]) -> Iterator[Span]:
+def find(text: str, regions: tuple[str, ...], starts: Starts = None, mobiles: Starts = None) -> Iterator[Span]:
     """Phone numbers of `text`; a number without `+` belongs to one of `regions`."""
     if "CN" in regions:
-        yield from _mobiles(text)
-    for match in _CANDIDATE.finditer(text):
+        yield from _mobiles(text, mobiles)
+    for match in matches(_CANDIDATE, text, starts):
         if sum(map(str.isdigit, match[0])) >= 7:
             yield from _in_candidate(text, match.start(), match[0], regions)
 
 
-def _mobiles(text: str) -> Iterator[Span]:
-    for match in _MOBILE.finditer(text):
+def _mobiles(text: str, starts: Starts) -> Iterator[Span]:
+    for match in matches(_MOBILE, text, starts):
         figure = match[0] in _SIZES or not _FIGURE_WORDS.isdisjoint(words_before(text, match.start(), 1))
         if not figure and _is_cn_mobile(match[0]) and not in_guid(text, *match.span()):
             yield Span(match.start(), match.end(), "phone", "phone_cn_mobile", 0.75)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 
@@ -34,6 +34,23 @@ PRIORITY: Final = {
     for name in names
 }
 """Which entity wins where finds overlap, lowest first: structural id, card, IBAN, e-mail, IP, phone, address."""
+
+Starts = Sequence[int] | None
+"""Places where a match can begin, rising, no such place left out; None stands for every place."""
+
+
+def matches(pattern: re.Pattern[str], text: str, starts: Starts) -> Iterator[re.Match[str]]:
+    """`pattern.finditer(text)`, tried at `starts` alone. No match may be empty."""
+    if starts is None:
+        yield from pattern.finditer(text)
+        return
+    end = 0
+    for start in starts:
+        match = pattern.match(text, start) if start >= end else None
+        if match is not None:
+            yield match
+            end = match.end()
+
 
 _WINDOW = 80
 _WORD = re.compile(r"[a-z]+")

@@ -115,6 +115,7 @@ def test_characters_that_were_lost_before_are_told_apart(tmp_path: Path) -> None
         (FRENCH.encode().decode("cp1252", "replace"), "utf-8", "windows-1252", True),
         (RUSSIAN.encode().decode("latin-1"), "utf-8", "windows-1252", True),
         (HAN.encode().decode("latin-1"), "utf-8", "windows-1252", True),
+        ("“naïve” – c’est la vie".encode("cp1252").decode("latin-1"), "windows-1252", "iso-8859-1", True),
         ("naïve Ærøskøbing".encode().decode("mac_roman"), "utf-8", "macroman", True),
         (HAN.encode().decode("gb18030", "replace"), "utf-8", "gb18030", False),
         (HAN.encode("gb18030").decode("latin-1"), "gb18030", "windows-1252", False),
@@ -125,7 +126,7 @@ def test_the_mis_decoding_behind_mojibake_is_named(text: str, written: str, read
     found = misdecoding(list(enumerate(text.split("\n"), 1)))
     assert found is not None
     assert (found.written, found.read_as, found.repairable) == (written, read_as, repairable)
-    assert found.examples[0].after[:3] in (FRENCH[:3], RUSSIAN[:3], HAN[:3], "naï")
+    assert found.examples[0].after[:3] in (FRENCH[:3], RUSSIAN[:3], HAN[:3], "naï", "“na")
 
 
 def test_two_mis_decodings_upon_each_other_are_counted() -> None:
@@ -242,6 +243,15 @@ def test_of_a_large_file_the_beginning_is_examined(tmp_path: Path, monkeypatch: 
     assert not data["complete"]
     assert data["reading"]["by"] == "utf-8"
     assert data["examined_bytes"] <= 10_001
+
+
+def test_an_example_shows_the_place_and_control_characters_are_spelled_out(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text(f"\x1b[31mred\n{'word ' * 99}cafÃ© {'more ' * 99}\n", encoding="utf-8")
+    output = run(tmp_path / "f.txt")
+    assert "\\x1b[31mred" in output
+    assert "\x1b" not in output
+    assert "word cafÃ© more" in output
+    assert "word café more" in output
 
 
 def test_a_terminal_without_utf8_is_blamed_and_not_the_file(tmp_path: Path) -> None:

@@ -209,6 +209,14 @@ def test_the_fields_of_records_are_guessed(tmp_path: Path, records: list[Any], f
     assert (kind.fields, encoding) == (fields, "utf-8")
 
 
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_columns_are_found_under_any_delimiter(tmp_path: Path, delimiter: str) -> None:
+    rows = [["id", "note", "story"], ["1", "a,b", "x" * 200_000], ["2", "", '"quoted, with\0 NUL"']]
+    (tmp_path / "t.csv").write_text("\n".join(delimiter.join(row) for row in rows).replace("a,b", '"a,b"') + "\n")
+    kind, _ = examine(tmp_path / "t.csv")
+    assert kind.fields == Fields("story", id="id")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -216,6 +224,7 @@ def test_the_fields_of_records_are_guessed(tmp_path: Path, records: list[Any], f
         ("a.jsonl", b"\n", "no record in it"),
         ("a.jsonl.gz", gzip.compress(b'{"text": "x"}' * 9)[:4], "truncated_stream"),
         ("a.parquet", b"PAR1", "no complete Parquet file"),
+        ("a.csv", b"id,text\n", "no field that holds strings in at least half of the records"),
         ("a.txt", b"\0" * 100, "binary_content"),
     ],
 )
@@ -223,6 +232,12 @@ def test_the_reason_for_leaving_a_file_out_is_named(tmp_path: Path, name: str, c
     (tmp_path / name).write_bytes(content)
     ((_, said),) = survey([tmp_path]).skipped
     assert reason in said
+
+
+def test_a_file_that_cannot_be_opened_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").symlink_to(tmp_path / "gone.txt")
+    ((_, said),) = survey([tmp_path]).skipped
+    assert said == "cannot be opened: No such file or directory (unreadable)"
 
 
 def test_names_that_yaml_would_misread_are_quoted(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kernels import scanners
 from tokenizer.patterns import pattern
 
-SCANNED = ("gpt2", "cl100k", "qwen2", "o200k")  # llama3 is cl100k
+SCANNED = ("gpt2", "cl100k", "qwen2", "o200k", "starcoder")  # llama3 is cl100k
 DATA = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 CHARACTERS = "aBsSſlLveRtdm'’  \t\n\r\u3000\u0085\u00a0 12２½²/!.日ʰǅ\u0301é😀\x00\u0e35ʕ\u200d\u0903"
 fuzz = st.text(st.sampled_from(CHARACTERS) | st.characters(codec="utf-8"), max_size=30)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from pipeline.hashing import file_hash
 from stages.perplexity import Perplexity, PerplexityParams
 from stages.perplexity.normalise import NORMALISERS
+from stages.perplexity.references import digest, write_trusted
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TWO_WORDS = (
@@ -24,11 +27,14 @@ def params(**settings: Any) -> PerplexityParams:
     return PerplexityParams.model_validate({"reference": ["none.txt"], **settings})
 
 
-def artefact(folder: Path, arpa: str = TWO_WORDS, normaliser: str = "standard", language: str = "en") -> Path:
+def artefact(
+    folder: Path, arpa: str = TWO_WORDS, normaliser: str = "standard", language: str = "en", learned: Sequence[str] = ()
+) -> Path:
     (folder / f"{language}.arpa").write_text(arpa, encoding="utf-8")
     about: dict[str, Any] = {"file": f"{language}.arpa", "hash": file_hash(folder / f"{language}.arpa")}
     about["normaliser"] = NORMALISERS[normaliser].identity()
     (folder / "models.json").write_text(json.dumps({"models": {language: about}}), encoding="utf-8")
+    write_trusted(np.array([digest(text) for text in learned], np.uint64), folder)
     return folder
 
 

@@ -21,10 +21,10 @@ from stages.dedup.minhash import MinHashParams
 def texts(generator: random.Random) -> list[str]:
     found = []
     for _ in range(150):
-        base = [f"w{generator.randrange(9_000)}" for _ in range(60)]
+        base = [f"w{generator.randrange(9_000)}" for _ in range(200)]
         for _ in range(generator.choice([1, 1, 2, 5])):
             copy = list(base)
-            copy[generator.randrange(60)] = f"x{generator.randrange(10**6)}"
+            copy[generator.randrange(200)] = f"x{generator.randrange(10**6)}"
             found.append(" ".join(copy))
     return [*found, "", "..."]
 

@@ -251,7 +251,7 @@ def test_stop_words_are_those_of_the_language_and_unknown_without_a_list() -> No
 @pytest.mark.parametrize(
     ("lang", "text", "count"),
     [
-        ("de", "Über dem Dach (über) steht es.", 3),
+        ("de", "Über dem Dach (über) steht es.", 4),
         ("ru", "И он не был в доме", 5),
         ("fr", "Où est-il, et pourquoi ?", 3),
         ("el", "Και το σπίτι", 2),

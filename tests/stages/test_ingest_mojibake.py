@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import zstandard
 from ftfy.badness import badness as slow_badness
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_reading import read, write
 
-from stages.ingest.mojibake import badness, repaired
+from stages.ingest.mojibake import badness, badness_of, repaired
 
 DATA = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 LINES = [
@@ -84,3 +85,9 @@ def test_a_source_s_texts_and_titles_are_measured_and_only_on_demand_repaired(tm
     assert (mended["text"], mended["title"], mended["mojibake"], mended["repairs"]) == ("café\nplain", "résumé", 0, 2)
     assert untouched["repairs"] == 0
     assert mended["doc_id"] == measured["doc_id"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(damaged | strange | st.text(max_size=20), max_size=6))
+def test_a_batch_is_measured_like_its_texts(texts: list[str]) -> None:
+    assert badness_of(pa.array(texts, pa.large_string())).to_pylist() == [slow_badness(text) for text in texts]

@@ -16,8 +16,10 @@ from pipeline.documents import VERDICT
 from pipeline.stage import measuring
 from stages.perplexity import Perplexity
 from stages.perplexity.judge import MEASURES
+from stages.perplexity.normalise import NORMALISERS
+from stages.perplexity.references import Reference, texts
 from stages.perplexity.scoring import ModelFile, ModelMismatchError, Scorer, load
-from tests.stages.perplexity_models import TWO_WORDS, artefact, measured, params
+from tests.stages.perplexity_models import FIXTURES, TWO_WORDS, artefact, measured, params
 
 CASES = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data")).parent / "cases"
 
@@ -104,8 +106,8 @@ def test_with_several_models_a_document_of_unknown_language_is_unscored(model: P
 
 
 def test_measures_have_the_declared_schema_even_without_rows_or_language(model: Path) -> None:
-    for texts in ([], ["a b a b a b a b a b"]):
-        table = Perplexity.measure(pa.table({"text": pa.array(texts, pa.large_string())}), params(), model)
+    for given in ([], ["a b a b a b a b a b"]):
+        table = Perplexity.measure(pa.table({"text": pa.array(given, pa.large_string())}), params(), model)
         assert table.schema == MEASURES == Perplexity.schema(params())
 
 
@@ -242,6 +244,9 @@ def test_nothing_to_fit_is_an_empty_state(tmp_path: Path) -> None:
         ({"fit": "quantile", "high": 95}, "between 0 and 1"),
         ({"fit": "fixed", "low": 9, "high": 9}, "low must be less than high"),
         ({"width": 0}, "greater than 0"),
+        ({"fit": "fixed", "high": 9, "width_below": 3}, "belong to a gaussian band"),
+        ({"group_by": ["source"]}, r"group_by is \[language\] or \[language, source\]"),
+        ({"languages": {"zh": {"fit": "fixed"}}}, "needs `low`, `high` or both"),
     ],
 )
 def test_a_band_that_cannot_be_meant_is_refused(band: dict[str, Any], message: str) -> None:
@@ -259,3 +264,98 @@ def test_a_new_model_at_the_same_place_is_loaded_anew(model: Path) -> None:
     before = measured(["a b"], model, min_tokens=1)[0]["perplexity"]
     artefact(model, TWO_WORDS.replace("-0.3\ta b", "-0.1\ta b"))
     assert measured(["a b"], model, min_tokens=1)[0]["perplexity"] < before
+
+
+# Documents of the reference, and bands of several kinds.
+
+
+def test_a_document_of_the_reference_is_unscored_and_stays_under_either_policy(tmp_path: Path) -> None:
+    folder = artefact(tmp_path, learned=["a b a b", "b"])
+    rows = measured(["a b a b", "a b a", "b", "a b a b "], folder, ["en", "en", "zh", None], min_tokens=1)
+    assert [row["unscored"] for row in rows] == ["in_reference", None, "in_reference", None]
+    assert rows[0]["perplexity"] is None and rows[0]["tokens"] == 4
+    table = pa.Table.from_pylist(rows, MEASURES)
+    for policy in ("keep", "drop"):
+        assert Perplexity.decide(table, None, params(unscored=policy))["keep"].to_pylist() == [True] * 4
+
+
+def test_the_band_is_fitted_without_the_documents_of_the_reference(tmp_path: Path) -> None:
+    known = shard([None] * 50)
+    known = known.set_column(MEASURES.get_field_index("unscored"), "unscored", pa.array(["in_reference"] * 50))
+    alone = Perplexity.fit(Corpus(tmp_path, shard(spread_out())), params())
+    assert Perplexity.fit(Corpus(tmp_path, shard(spread_out()), known), params()) == alone
+
+
+def test_each_side_of_a_gaussian_band_may_have_its_own_width(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path, shard(spread_out()))
+    row = Perplexity.fit(corpus, params(band={"width_below": 3.0, "width_above": 1.0})).table.to_pylist()[0]
+    assert row["low"] == pytest.approx(10 ** (row["centre"] - 3 * row["spread"]))
+    assert row["high"] == pytest.approx(10 ** (row["centre"] + row["spread"]))
+    one = Perplexity.fit(corpus, params(band={"width_below": 3.0})).table.to_pylist()[0]
+    assert one["high"] == pytest.approx(10 ** (row["centre"] + 2 * row["spread"]))
+
+
+def with_source(table: pa.Table, source: str) -> pa.Table:
+    return table.append_column("source", pa.array([source] * table.num_rows))
+
+
+def test_a_band_can_be_fitted_for_each_source_of_a_language(tmp_path: Path) -> None:
+    settings = params(band={"group_by": ["language", "source"]})
+    one, two = with_source(shard(spread_out()), "one"), with_source(shard([v + 1 for v in spread_out()]), "two")
+    state = Perplexity.fit(Corpus(tmp_path, one, two), settings)
+    assert [(r["lang"], r["source"]) for r in state.table.to_pylist()] == [("en", "one"), ("en", "two")]
+    assert sorted(state.summary["bands"]) == ["en/one", "en/two"]
+    values = pa.concat_tables([with_source(shard([2.0]), name) for name in ("one", "two", "three")])
+    assert Perplexity.decide(values, state.table, settings)["rule"].to_pylist() == [None, "perplexity_below", None]
+
+
+def test_languages_may_have_bands_of_their_own(tmp_path: Path) -> None:
+    band = {"languages": {"zh": {"fit": "fixed", "high": 50}, "de": {"fit": "quantile", "low": 0.5}}}
+    settings = params(band=band)
+    logs = spread_out()
+    shards = [shard(logs), shard(logs, "de"), shard(logs, "zh")]
+    state = Perplexity.fit(Corpus(tmp_path, *shards), settings)
+    kept = [sum(Perplexity.decide(s, state.table, settings)["keep"].to_pylist()) for s in shards]
+    assert kept == [41, 21, 0]
+    assert Perplexity.decide(shard([3.0], "zh"), None, settings)["rule"].to_pylist() == ["perplexity_above"]
+
+
+def test_labels_are_thirds_of_the_scored_documents_and_stand_in_the_detail(tmp_path: Path) -> None:
+    settings = params(band={"fit": "quantile", "high": 0.9, "labels": True}, unscored="drop")
+    logs = [1.0 + k / 100 for k in range(30)]
+    state = Perplexity.fit(Corpus(tmp_path, shard(logs)), settings)
+    decided = Perplexity.decide(shard([*logs, None]), state.table, settings)
+    assert decided.schema == VERDICT
+    assert decided["detail"].to_pylist() == ["head"] * 10 + ["middle"] * 10 + ["tail"] * 10 + ["too_short"]
+    assert sum(decided["keep"].to_pylist()) == 27
+
+
+def test_a_band_wider_than_the_stated_ratio_is_reported(tmp_path: Path) -> None:
+    wide = shard([v * 2 for v in spread_out()])
+    warnings = Perplexity.fit(Corpus(tmp_path, wide), params(band={"warn_ratio": 3})).summary["bands"]["en"]["warnings"]
+    assert warnings and "the band is wide: its upper limit is 15 times the lower one" in warnings[0]
+    assert not Perplexity.fit(Corpus(tmp_path, wide), params()).summary["bands"]["en"]["warnings"]
+
+
+def test_scores_equal_full_scores_on_ten_thousand_lines_of_real_text() -> None:
+    file = CASES.parent / "data" / "trusted" / "technical-en.jsonl.zst"
+    if not file.is_file():
+        pytest.skip(f"no real text: {file.name} is absent (set CURATE_TEST_DATA)")
+    lines: list[str] = []
+    for text in texts(Reference(path=str(file)), str(file)):
+        lines += NORMALISERS["standard"].lines(text)
+        if len(lines) > 10_000:
+            break
+    scorer = Scorer(FIXTURES / "lmplz-english.arpa")
+    scores = scorer.scores(NORMALISERS["standard"].units_of(lines[:10_000]))
+    for line, score in zip(lines, scores, strict=False):
+        full = list(scorer.model.full_scores(line))
+        assert score.log10_sum == pytest.approx(sum(p for p, _, _ in full), rel=1e-5)
+        assert (score.tokens + 1, score.unknown) == (len(full), sum(oov for _, _, oov in full))
+
+
+def test_a_document_of_one_very_long_line_is_scored_in_pieces(model: Path) -> None:
+    size = 8 << 20
+    row = measured(["a b " * (size // 4)], model)[0]
+    assert (row["tokens"], row["lines"], row["oov_share"]) == (size // 2, size // 2000, 0)
+    assert row["perplexity"] == pytest.approx(measured(["a b " * 500], model)[0]["perplexity"], rel=1e-4)

@@ -146,3 +146,26 @@ def test_multipliers_act_on_counts_and_not_on_documents():
     table = counts.count_pieces_by_group(pa.array(["x x", "x"]), None, groups, O200K)
     assert rows(counts.total_counts(table, {"s": 3, "t": 2})) == [(b" x", 3, 1), (b"x", 5, 2)]
     assert rows(counts.total_counts(table)) == [(b" x", 1, 1), (b"x", 2, 2)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_do_not_change_the_counts(threads, monkeypatch):
+    documents = [f"word{k % 7} é{k} a rather long piece{k % 3} <P>" for k in range(300)]
+    whole = counts.count_plain_pieces(pa.array(documents), O200K, ["<P>"])
+    monkeypatch.setattr(counts.splitting.blocks, "__defaults__", (500,))
+    assert counts.count_plain_pieces(pa.array(documents), O200K, ["<P>"], threads).equals(whole)
+
+
+def test_pieces_are_counted_in_their_normalised_form():
+    table = counts.count_pieces(pa.array(["e\u0301", "é"]), None, O200K, (), "NFC")
+    assert rows(table) == [("é".encode(), 2, 2)]
+
+
+def test_a_temperature_flattens_the_shares_of_sources():
+    sizes = {"big": 900, "small": 100}
+    assert counts.tempered({"big": 1.0, "small": 1.0}, sizes, 1) == {"big": 1.0, "small": 1.0}
+    found = counts.tempered({"big": 1.0, "small": 1.0, "none": 2.0}, sizes, 2)
+    assert found["big"] * 900 == pytest.approx(3 * found["small"] * 100)  # square roots: 30 to 10
+    assert found["none"] == 2.0
+    with pytest.raises(ValueError, match=r"temperature: 0\.5 must be a finite number of 1 or more"):
+        counts.tempered({"big": 1.0}, sizes, 0.5)

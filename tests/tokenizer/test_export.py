@@ -32,6 +32,46 @@ def whole_conformance():
     pass
 
 
+def test_what_the_libraries_classes_decide_otherwise_is_reported(tmp_path):
+    done = export.write_exports(trained("gpt2"), tmp_path, "x")
+    assert {library.split()[0] for library in done.unicode_differences} <= {"tiktoken", "tokenizers"}
+    for classes in done.unicode_differences.values():
+        assert set(classes) <= {r"\p{L}", r"\p{N}", r"\s"}
+        assert all(part.startswith("U+") for ranges in classes.values() for part in ranges.split(", "))
+    assert export.write_exports(trained("bytes"), tmp_path, "x").unicode_differences == {}
+
+
+def test_a_reported_character_is_indeed_cut_otherwise_there(tmp_path):
+    import regex
+    import tokenizers
+
+    ours = trained("cl100k")
+    found = export.write_exports(ours, tmp_path, "x").unicode_differences
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    ranges = next((v for k, v in found.items() if k.startswith("tokenizers")), {}).get(r"\p{L}", "")
+    points = [int(part.split("-")[0][2:], 16) for part in filter(None, ranges.split(", "))]
+    for point in points:
+        text = f"a{chr(point)}"
+        here = regex.findall(ours.pattern.regex, text)
+        assert [p for p, _ in theirs.pre_tokenizer.pre_tokenize_str(text)].__len__() != len(here)
+
+
+@pytest.mark.parametrize("name", ["deepseek-coder", "deepseek-v3"])
+def test_a_pattern_of_several_expressions_is_carried_by_hugging_face_alone(name, tmp_path):
+    done = export.write_exports(trained(name), tmp_path, "x", TEXTS)
+    assert done.refused == {"x.tiktoken": f"the pattern {name} is several expressions; tiktoken has one"}
+    assert (tmp_path / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+def test_a_normalization_is_carried_by_hugging_face_and_refused_for_tiktoken(form, whole_conformance, tmp_path):
+    plain = trained("cl100k")
+    ours = Tokenizer(plain.pattern, plain.merges, plain.specials, form)
+    done = export.write_exports(ours, tmp_path, "x", ["e\u0301t\u00e9 ﬁ <|e|> e\u0301"])
+    assert done.refused == {"x.tiktoken": f"the tokenizer normalises to {form}; tiktoken does not"}
+    assert json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["normalizer"] == {"type": form}
+
+
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "qwen2", "starcoder", "bytes"])
 def test_every_named_pattern_is_carried_by_every_export(name, tmp_path):
     done = export.write_exports(trained(name), tmp_path, "x", TEXTS)
@@ -93,7 +133,7 @@ def test_a_custom_pattern_that_tiktoken_cannot_carry_is_refused_for_it_alone(tmp
 
 
 def test_an_expression_that_the_libraries_do_not_know_is_refused(tmp_path):
-    done = export.write_exports(trained(r"(?r)\w+|\W+"), tmp_path, "x")
+    done = export.write_exports(trained(r"(?p)\w+|\W+"), tmp_path, "x")
     assert set(done.refused) == {"tokenizer.json", "vocab.json + merges.txt", "x.tiktoken"}
     assert all("its library cannot load it" in reason for reason in done.refused.values())
     assert not list(tmp_path.iterdir())
@@ -132,28 +172,37 @@ def test_tokens_hold_their_parts_and_their_counts_per_source(tmp_path):
     pieces = counts.count_pieces_by_group(pa.array(["aab aab", "aa"]), None, groups, pattern())
     found = train(counts.total_counts(pieces), 259, ["<|e|>"])
     ours = Tokenizer(pattern(), found.merges, ["<|e|>"])
-    path = tokens.write_tokens(ours, tmp_path, found.merges[:, 2], pieces)
+    where = tokens.origins(ours, [pieces], counts.total_counts(pieces))
+    path = tokens.write_tokens(ours, tmp_path, found.merges[:, 2], where, found.tied)
     table = pq.read_table(path)
     rows = table.to_pylist()
-    assert table.schema.names == ["id", "bytes", "text", "kind", "rank", "left", "right", "count", "sources"]
+    assert table.schema.equals(tokens.SCHEMA)
     assert [row["id"] for row in rows] == list(range(259))
-    assert rows[97] | {"sources": None} == {
-        "id": 97,
-        "bytes": b"a",
-        "text": "a",
-        "kind": "byte",
-        "rank": None,
-        "left": None,
-        "right": None,
-        "count": None,
-        "sources": None,
-    }
+    columns = ("id", "bytes", "text", "kind", "rank", "left", "right", "count", "tied", "utf8", "unreachable")
+    assert [rows[97][c] for c in columns] == [97, b"a", "a", "byte", None, None, None, None, None, True, None]
+    assert (rows[256]["tied"], rows[257]["tied"]) == (False, False)
+    assert dict(rows[257]["licenses"]) == {"A": 2} and rows[257]["single_source"] == "s"
+    assert (rows[257]["documents_min"], rows[257]["documents_max"]) == (1, 2)
+    assert rows[255]["utf8"] is False and rows[258]["single_source"] is None
     assert rows[256]["bytes"] == b"aa" and rows[256]["count"] == 3
     assert (rows[257]["left"], rows[257]["right"], rows[257]["rank"], rows[257]["count"]) == (256, 98, 1, 2)
     assert dict(rows[256]["sources"]) == {"t": 1} and dict(rows[257]["sources"]) == {"s": 2}
     assert dict(rows[32]["sources"]) == {"s": 1} and rows[97]["sources"] == []
     assert (rows[258]["kind"], rows[258]["text"], rows[258]["sources"]) == ("special", "<|e|>", [])
     assert rows[255]["text"] == "\ufffd"
+
+
+def test_a_token_that_an_earlier_merge_takes_apart_is_unreachable_with_the_reason():
+    ours = Tokenizer(pattern(), [(97, 98), (98, 99), (97, 257)], ())
+    assert tokens.unreachable(ours) == {258: "its bytes are encoded as [256, 99]: an earlier merge takes them apart"}
+    assert tokens.unreachable(trained("o200k")) == {}
+
+
+def test_a_single_source_has_at_least_95_per_cent():
+    import numpy as np
+
+    sources = {"s": np.array([95, 94, 1, 0]), "t": np.array([5, 6, 0, 0])}
+    assert tokens.single_sources(sources, 4) == ["s", None, "s", None]
 
 
 def test_token_counts_per_source_add_up_to_the_encoded_text():
@@ -170,4 +219,4 @@ def test_token_counts_per_source_add_up_to_the_encoded_text():
 
 def test_merge_counts_of_another_length_are_refused():
     with pytest.raises(ValueError, match="merge_counts: 1 counts for 47 merges"):
-        tokens.tokens_table(trained("o200k"), [1], {})
+        tokens.tokens_table(trained("o200k"), [1], tokens.Origins())

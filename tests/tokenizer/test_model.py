@@ -231,3 +231,62 @@ def test_the_vocabulary_hash_covers_merges_and_specials():
 def test_a_megabyte_of_random_bytes_round_trips():
     data = os.urandom(1_000_000)
     assert TOKENIZER.decode_bytes(TOKENIZER.encode_bytes(data)) == data
+
+
+def test_a_stream_gives_characters_when_they_are_complete():
+    ids = [*"日é".encode(), 255, *b"x", 0xE6]
+    parts = list(TOKENIZER.decode_stream(ids))
+    assert parts == ["日", "é", "\ufffd", "x", "\ufffd"]
+    assert "".join(parts) == TOKENIZER.decode(ids)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+def test_a_normalization_acts_between_special_tokens_and_everywhere_alike(form, tmp_path):
+    import unicodedata
+
+    ours = Tokenizer(pattern(), TOKENIZER.merges, SPECIALS, form)
+    text = "e\u0301t\u00e9 ﬁ<|e|>\u0301 日"
+    ids = ours.encode(text, "all")
+    cut = [unicodedata.normalize(form, part) for part in text.split("<|e|>")]
+    assert ours.decode(ids) == "<|e|>".join(cut)
+    assert ours.encode_batch(pa.array([text]), allowed_special="all").to_pylist() == [ids]
+    assert ours.encode_with_spans(text, [(6, 11, "<|e|>")]) == ids
+    assert ours.encode_bytes(text.encode()) == ours.encode(text)
+    assert ours.decode_bytes(ours.encode_bytes(b"e\xcc\x81\xff")) == b"\xc3\xa9\xff"
+    ours.save(tmp_path)
+    assert Tokenizer.load(tmp_path).encode(text, "all") == ids
+
+
+def test_an_unknown_normalization_is_refused():
+    with pytest.raises(ValueError, match="normalization: 'NFD' is unknown; use one of none, NFC, NFKC"):
+        Tokenizer(pattern(), [], (), "NFD")
+
+
+def test_padding_is_explicit_and_its_ids_are_never_produced(tmp_path):
+    padded = Tokenizer(pattern(), TOKENIZER.merges, SPECIALS, pad_to_multiple=64)
+    real = padded.vocab_size
+    contract = json.loads(padded.save(tmp_path).read_text("utf-8"))
+    assert (contract["n_real"], contract["n_padded"]) == (real, -(-real // 64) * 64)
+    assert contract["reserved"] == {f"<|reserved_{k}|>": k for k in range(real, padded.n_padded)}
+    assert padded.encode(f"<|reserved_{real}|>") == TOKENIZER.encode(f"<|reserved_{real}|>")
+    assert Tokenizer.load(tmp_path).n_padded == padded.n_padded
+    with pytest.raises(ValueError, match=f"id {real} is reserved padding; it stands for no bytes"):
+        padded.decode([real])
+    with pytest.raises(ValueError, match="pad_to_multiple: 0 is too small"):
+        Tokenizer(pattern(), [], (), pad_to_multiple=0)
+
+
+def test_threads_share_a_tokenizer():
+    from concurrent.futures import ThreadPoolExecutor
+
+    column = pa.array([text * 50 for text in TEXTS] * 20)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: TOKENIZER.encode_batch(column), range(8)))
+    assert all(batch.equals(found[0]) for batch in found)
+
+
+def test_a_pickled_tokenizer_encodes_alike():
+    import pickle
+
+    again = pickle.loads(pickle.dumps(TOKENIZER))
+    assert again.encode("the cat été") == TOKENIZER.encode("the cat été")

@@ -34,6 +34,8 @@ def test_words_with_vowel_signs_and_accents_stay_whole_by_default(text, gpt2, cl
         ("o200k", "HTTPServer camelCase don't //\n", ["HTTPServer", " camel", "Case", " don't", " //\n"]),
         ("o200k", "日本ABC abcDEF", ["日本", "ABC", " abc", "DEF"]),
         ("starcoder", "x = 10  20", ["x", " =", " ", "1", "0", "  ", "2", "0"]),
+        ("deepseek-coder", "x = 10;\n\nif日本 a", ["x", " = ", "1", "0", ";", "\n", "\n", "if", "日本", " a"]),
+        ("deepseek-v3", "don't 12345 日本ab !x", ["don", "'t", " ", "123", "45", " ", "日本", "ab", " !", "x"]),
         ("bytes", "any text\n at all", ["any text\n at all"]),
         (r"[a-z]+", "ab CD ef", ["ab", " CD ", "ef"]),
         (r"(a)|(b+)", "abbx", ["a", "bb", "x"]),
@@ -72,6 +74,11 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
 def test_an_expression_that_does_not_compile_is_refused():
     with pytest.raises(PatternError, match=r"'\[a' is not a valid regular expression"):
         pattern("[a")
+
+
+def test_an_expression_that_searches_backwards_is_refused():
+    with pytest.raises(PatternError, match=r"searches backwards; take out \(\?r\)"):
+        pattern(r"(?r)\w+")
 
 
 def test_an_empty_pattern_is_refused():

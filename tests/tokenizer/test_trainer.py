@@ -145,3 +145,21 @@ def test_a_negative_count_is_refused_and_zero_counts_do_not_occur():
 def test_counts_beyond_64_bits_are_refused():
     with pytest.raises(ValueError, match="do not fit 64-bit counts"):
         train(table({b"abcdefgh": 2**61}), 300)
+
+
+def test_a_smaller_size_is_the_beginning_of_a_larger_one():
+    pieces = table({b"aabaab": 3, b"abcabc": 2, b"xyz": 1})
+    large = train(pieces, 300, ["<|e|>"])
+    for size in range(257, 301):
+        small = train(pieces, size, ["<|e|>"])
+        cut = large.of_size(size)
+        assert np.array_equal(cut.merges, small.merges) and np.array_equal(cut.tied, small.tied)
+        assert (cut.asked, cut.reached, cut.shortfall) == (small.asked, small.reached, small.shortfall)
+    with pytest.raises(ValueError, match="vocab_size: 301 is above the 300 that was trained"):
+        large.of_size(301)
+
+
+def test_a_piece_counted_two_to_the_33_times():
+    found = train(table({b"ab": 2**33, b"bc": 2**33 - 1, b"xy": 2**33}), 259)
+    assert found.merges.tolist() == [[97, 98, 2**33], [120, 121, 2**33], [98, 99, 2**33 - 1]]
+    assert found.tied.tolist() == [True, False, False]
