@@ -49,7 +49,13 @@ def rensa(texts: list[str]) -> dict[str, float]:
     RMinHash.digest_matrix_from_token_sets(ready[:10], PERMUTATIONS, 1)
     started, used = time.perf_counter(), processor()
     RMinHash.digest_matrix_from_token_sets(ready, PERMUTATIONS, 1)
-    return {"seconds": time.perf_counter() - started, "processor": processor() - used}
+    bulk = {"seconds": time.perf_counter() - started, "processor": processor() - used}
+    used = processor()
+    for own in ready:
+        single = RMinHash(num_perm=PERMUTATIONS, seed=1)
+        single.update(own)
+        single.digest()
+    return bulk | {"one_by_one": processor() - used}
 
 
 def datatrove(texts: list[str]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -111,12 +110,19 @@ def peak() -> str:
 
 
 def read_and_report(path: Path) -> None:
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    base = most_memory()
     start = time.process_time()
     count = to_parquet(path)
     seconds = time.process_time() - start
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{most:.0f} MB at most ({base:.0f} MB before the first record), {count} documents in {seconds:.0f} s")
+    print(
+        f"{most_memory():.0f} MB at most ({base:.0f} MB before the first record), {count} documents in {seconds:.0f} s"
+    )
+
+
+def most_memory() -> float:
+    """Largest resident memory of this process so far, MB; not `ru_maxrss`, which a parent's size is part of."""
+    (line,) = (x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
 
 
 def blake() -> float:

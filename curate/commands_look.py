@@ -96,18 +96,25 @@ def sql(root: Path, query: str, json_out: bool) -> None:
 
 @click.command()
 @run_folder
-@click.option("--stage", help="Only what this stage dropped.")
-@click.option("--rule", help="Only what this rule dropped.")
+@click.option("--stage", help="Only what this stage dropped; of an editor, what it changed.")
+@click.option("--rule", help="Only what this rule dropped; of an editor, a rule or kind of change.")
 @click.option("-n", "n", type=click.IntRange(1), default=5, show_default=True, help="How many.")
 @as_json
 @guarded
 def sample(root: Path, stage: str | None, rule: str | None, n: int, json_out: bool) -> None:
-    """Dropped documents with the rule that dropped them and the places that made it fire; all of it masked."""
+    """Dropped documents with the rule that dropped them and the places that made it fire; all of it masked.
+
+    Of an editor such as pii: places that it changed, with what stands around them.
+    """
     from report import look
+    from report.edits import has_edits, sample_edits
     from report.views import connect
     from stages.pii.mask import mask, mask_around
 
     with connect(root) as db:
+        if stage is not None and has_edits(db, stage, rule):
+            _print_edits(sample_edits(db, mask, stage=stage, rule=rule, n=n), json_out)
+            return
         found = look.sample(db, mask, stage=stage, rule=rule, n=n, explain=_explainer(root), around=mask_around)
     if json_out:
         for row in found:
@@ -124,6 +131,19 @@ def sample(root: Path, stage: str | None, rule: str | None, n: int, json_out: bo
         click.echo("  " + row["excerpt"].replace("\n", "\n  "))
     if not found:
         click.echo("nothing was dropped")
+
+
+def _print_edits(rows: list[dict[str, Any]], json_out: bool) -> None:
+    for row in rows:
+        if json_out:
+            click.echo(json.dumps(row, ensure_ascii=False))
+            continue
+        click.secho(f"{row['doc_id']}  {row['source']}  {row['field']}[{row['start']}:{row['end']}]", bold=True)
+        score = "" if row["score"] is None else f" ({row['score']:.2f})"
+        click.echo(f"  {row['kind']}, {row['rule']}{score}")
+        if row["before"] or row["after"]:
+            parts = (row[k].replace("\n", "⏎") for k in ("before", "inside", "after"))
+            click.echo("    {}⟦{}⟧{}".format(*parts))
 
 
 def _explainer(root: Path) -> Any:

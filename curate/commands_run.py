@@ -118,6 +118,8 @@ def print_report(root: Path) -> None:
     data = funnel(root)
     console = Console(highlight=False, width=None if Console().is_terminal else 160)
     console.print(table(data))
+    for said in data["warnings"]:
+        console.print(f"warning: {said}", markup=False)
     if data["tokenizer"]:
         made = data["tokenizer"]
         console.print(

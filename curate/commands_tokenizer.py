@@ -1,4 +1,4 @@
-"""`curate tokenizer …`: train from plain files, encode, decode. Works without a run."""
+"""`curate tokenizer …`: train from plain files, encode, decode, explain, export. Works without a run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import click
 from curate.cli import as_json, fail, guarded
 
 if TYPE_CHECKING:
+    from tokenizer.documents import Skipped
     from tokenizer.model import Tokenizer
 
-USAGE = 2
+FAILED, USAGE = 1, 2
 
 folder = click.argument("folder", metavar="TOKENIZER", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
@@ -33,11 +34,15 @@ def tokenizer() -> None:
 @click.option("--tie-rule", default="smallest_ids", show_default=True, help="smallest_ids, cs336 or huggingface.")
 @click.option("--min-frequency", default=2, show_default=True, help="Rarer pairs are never merged.")
 @click.option("--max-token-bytes", type=int, help="Longer tokens are never made.")
+@click.option("--normalization", default="none", show_default=True, help="none, NFC or NFKC, before pieces are cut.")
+@click.option("--pad-to-multiple", default=1, show_default=True, help="Round the ids up; the rest is reserved.")
+@click.option("--threads", type=click.IntRange(1), help="For counting; default: all cores. Never changes the result.")
 @click.option("--text-field", default="text", show_default=True, help="Field of JSON Lines and Parquet files.")
 @as_json
 @guarded
 def train(files: tuple[Path, ...], out: Path, vocab_size: int, pattern: str, specials: tuple[str, ...], tie_rule: str,
-          min_frequency: int, max_token_bytes: int | None, text_field: str, json_out: bool) -> None:  # fmt: skip
+          min_frequency: int, max_token_bytes: int | None, normalization: str, pad_to_multiple: int,
+          threads: int | None, text_field: str, json_out: bool) -> None:  # fmt: skip
     """Train a tokenizer from text, JSON Lines or Parquet FILES; the whole document is the unit.
 
     Declared special strings in the text are cut out and never counted. No licence is asked for here: it is your text.
@@ -55,6 +60,9 @@ def train(files: tuple[Path, ...], out: Path, vocab_size: int, pattern: str, spe
             min_frequency=min_frequency,
             max_token_bytes=max_token_bytes,
             text_field=text_field,
+            normalization=normalization,
+            pad_to_multiple=pad_to_multiple,
+            threads=threads,
         )
     except ValueError as error:
         fail(str(error), USAGE)
@@ -109,6 +117,143 @@ def decode(folder: Path, ids: tuple[str, ...]) -> None:
         sys.stdout.buffer.write(loaded.decode_bytes(numbers))
     except (ValueError, IndexError) as error:
         fail(f"{error}; ids are whole numbers from 0 to {loaded.vocab_size - 1}", USAGE)
+
+
+@tokenizer.command()
+@folder
+@click.argument("text")
+@as_json
+@guarded
+def explain(folder: Path, text: str, json_out: bool) -> None:
+    """The pieces of TEXT, their tokens with ranks, and the merges in the order in which they happen."""
+    from tokenizer.explain import explain
+
+    loaded = _load(folder)
+    try:
+        found = explain(loaded, text)
+    except ValueError as error:
+        fail(str(error), USAGE)
+    if json_out:
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for piece in found:
+        tokens = " ".join(f"{t['id']}:{t['text']!r}" for t in piece["tokens"])
+        click.echo(f"piece {piece['piece']!r} -> {tokens}")
+        for merge in piece["merges"]:
+            click.echo(f"  rank {merge['rank']:>6}: {merge['left']} + {merge['right']} -> {merge['symbols']}")
+
+
+@tokenizer.command()
+@folder
+@as_json
+@guarded
+def verify(folder: Path, json_out: bool) -> None:
+    """Check hashes and exports, and that every id comes back from its bytes or is listed as unreachable."""
+    from tokenizer.verify import verify
+
+    _load(folder)
+    found = verify(folder)
+    if json_out:
+        click.echo(json.dumps(found, ensure_ascii=False))
+    else:
+        click.echo(
+            f"{found['ids']:,} ids: {found['returning']:,} come back, {found['special']} special, "
+            f"{len(found['unreachable'])} unreachable; sound: {', '.join(found['files']) or 'no further file'}"
+        )
+        for id_, reason in found["unreachable"].items():
+            click.echo(f"unreachable {id_}: {reason}")
+        for library, classes in found["unicode_differences"].items():
+            click.echo(f"{library} decides some characters otherwise: {', '.join(classes)} (--json lists them)")
+    for problem in found["problems"]:
+        click.echo(problem, err=True)
+    if found["problems"]:
+        sys.exit(FAILED)
+
+
+@tokenizer.command()
+@folder
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write.")
+@click.option("--name", default="tokenizer", show_default=True, help="Name of the .tiktoken file.")
+@as_json
+@guarded
+def export(folder: Path, out: Path, name: str, json_out: bool) -> None:
+    """Write the exports again, each compared with this tokenizer in its own library first."""
+    from tokenizer.export import write_exports
+
+    done = write_exports(_load(folder), out, name)
+    if json_out:
+        written = [path.name for path in done.paths]
+        facts = {"files": written, "refused": done.refused, "unicode_differences": done.unicode_differences}
+        click.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    for path in done.paths:
+        click.echo(str(path))
+    for label, reason in done.refused.items():
+        click.echo(f"not exported: {label}: {reason}", err=True)
+
+
+@tokenizer.command()
+@folder
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--run", "run", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A run folder.")
+@click.option("--by", type=click.Choice(["source", "lang"]), default="source", show_default=True, help="With --run.")
+@click.option("--against", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="T",
+              help="Another tokenizer: a folder, or a tokenizer.json. May be given again.")  # fmt: skip
+@click.option("--text-field", default="text", show_default=True, help="Field of JSON Lines and Parquet files.")
+@as_json
+@guarded
+def evaluate(folder: Path, files: tuple[Path, ...], run: Path | None, by: str, against: tuple[Path, ...],
+             text_field: str, json_out: bool) -> None:  # fmt: skip
+    """Bytes per token on FILES (by file), or on the curated documents that a run held out of training."""
+    import pyarrow as pa
+
+    from tokenizer.evaluate import encoder, evaluate
+
+    if bool(files) == bool(run):
+        fail("give either files or --run", USAGE)
+    try:
+        texts, groups = _held_out(run, by) if run else _texts(files, text_field)
+        encoders = {str(path): encoder(path) for path in (folder, *against)}
+        rows = evaluate(encoders, pa.array(texts, pa.large_string()), groups)
+    except ValueError as error:
+        fail(str(error), USAGE)
+    if json_out:
+        click.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for row in rows:
+        fit = "-" if row["bytes_per_token"] is None else f"{row['bytes_per_token']:.3f}"
+        click.echo(f"{row['tokenizer']}  {row['group']}: {fit} bytes per token, {row['documents']:,} documents, "
+                   f"{row['bytes']:,} bytes, {row['tokens']:,} tokens")  # fmt: skip
+
+
+def _texts(files: tuple[Path, ...], text_field: str) -> tuple[list[str], list[str]]:
+    from tokenizer.documents import read_documents
+
+    def skip(record: Skipped) -> None:
+        click.echo(f"skipped {record.file}: {record.record}: {record.reason} {record.detail}", err=True)
+
+    rows = [(text, path.name) for path in files for text in read_documents(path, text_field, skip)]
+    return [text for text, _ in rows], [name for _, name in rows]
+
+
+def _held_out(run: Path, by: str) -> tuple[list[str], list[str]]:
+    """Texts and groups of the curated documents that the run's tokenizer has not seen."""
+    from pipeline.manifest import read_manifest
+    from report.views import connect
+    from stages.train_tokenizer import held_out
+
+    manifest = read_manifest(run, "tokenizer")
+    if manifest is None:
+        fail(f"{run}: the run has no tokenizer; give files instead", USAGE)
+    share = manifest["params"]["holdout"]
+    if share == 0:
+        fail(f"{run}: the run held nothing out; set `holdout:` under `tokenizer:` and run again, or give files", USAGE)
+    with connect(run) as db:
+        found = db.sql(f"select doc_id, text, coalesce({by}, 'unknown') as kind from curated order by doc_id")
+        table = found.to_arrow_table()
+    kept = held_out(table["doc_id"], share)
+    table = table.filter(kept)
+    return table["text"].to_pylist(), table["kind"].to_pylist()
 
 
 def _load(folder: Path) -> Tokenizer:

@@ -7,29 +7,41 @@ where nothing stands, never miss one. What is accepted is for the caller's patte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numba import boolean, int64, njit, types, uint8, void
 from numpy.typing import NDArray
 
-KINDS: Final = (
-    *("email", "ipv4", "ipv6", "cn_id", "us_number", "card", "iban", "mobile", "phone", "us_address", "cn_house"),
-    *("national", "box", "password", "wide", "encoded", "secret", "literal"),
+from kernels.candidate_tables import (
+    ALL,
+    ALNUM,
+    BOX,
+    CARD,
+    CN_HOUSE,
+    CN_ID,
+    DIGIT,
+    EMAIL,
+    HEX,
+    HIGH,
+    HOT,
+    IBAN,
+    IPV4,
+    IPV6,
+    LOWER,
+    MOBILE,
+    NATIONAL,
+    PASSWORD,
+    PHONE,
+    PHONE_SIGN,
+    UPPER,
+    US_ADDRESS,
+    US_NUMBER,
+    WIDE,
+    WORD,
+    Tables,
 )
-"""Kinds in the order of their numbers. The place of `ipv6` is a colon, of `email` the @, of `cn_house` the 号 or 室, of
-`box` the x, of `password` the colon of ://, of `wide` a full-width digit or @, of the last three inside their literal text; of all
-others the first character of a match."""
-(EMAIL, IPV4, IPV6, CN_ID, US_NUMBER, CARD, IBAN, MOBILE, PHONE, US_ADDRESS, CN_HOUSE) = range(11)
-(NATIONAL, BOX, PASSWORD, WIDE, ENCODED, SECRET, LITERAL) = range(11, 18)
-ALL: Final = (1 << len(KINDS)) - 1
 
-DIGIT, UPPER, LOWER, HEX, SCORE, HIGH, PHONE_SIGN, HOT = (1 << k for k in range(8))
-ALNUM: Final = DIGIT | UPPER | LOWER
-WORD: Final = ALNUM | SCORE
-
-_PLAIN: Final = " etaoinsrhldcumfpgwybvkxjqz"  # from frequent to rare
 _HAN_NUMERALS: Final = tuple(int.from_bytes(c.encode(), "big") for c in "一二三四五六七八九十百零")
 _HAN_ENDS: Final = tuple(int.from_bytes(c.encode(), "big") for c in "号號室")
 _AT, _COLON, _X_LOWER, _X_UPPER, _PLUS, _OPEN = (ord(c) for c in "@:xX+(")
@@ -39,63 +51,6 @@ _BEFORE_NO_HOUSE: Final = tuple(b".,$#/:-")
 _U8 = types.Array(uint8, 1, "C", readonly=True)
 _I64 = types.Array(int64, 1, "C", readonly=True)
 _OUT8, _OUT64 = uint8[::1], int64[::1]
-
-
-class Tables(NamedTuple):
-    """What a scan looks for besides shapes.
-
-    classes: uint8 (256), properties of a byte. first: int64 (257), the literals triggered by a byte are
-    first[b]:first[b + 1]. about: int64 (4 × literals): where its bytes begin, how many, which of them is the trigger,
-    and its kind (plus 64 where no word character may stand before it). text: their bytes. streets: int64, the street
-    words, packed.
-    """
-
-    classes: NDArray[np.uint8]
-    first: NDArray[np.int64]
-    about: NDArray[np.int64]
-    text: NDArray[np.uint8]
-    streets: NDArray[np.int64]
-
-
-def tables(literals: Iterable[tuple[str, int, bool]], streets: Iterable[str]) -> Tables:
-    """Tables for `literals` (text, kind, must it stand free of word characters before it) and street words a-z."""
-    found = []
-    for literal, kind, free in dict.fromkeys(literals):
-        data = literal.encode()
-        trigger = max(range(len(data)), key=lambda k: (_rarity(data[k]), -k))
-        found.append((data[trigger], data, trigger, kind + 64 * free))
-    found.sort()
-    first, about, text = np.zeros(257, np.int64), [], b""
-    for byte, data, trigger, kind in found:
-        first[byte + 1 :] += 1
-        about += [len(text), len(data), trigger, kind]
-        text += data
-    hot = {byte for byte, *_ in found} | set(b"@:xX+(0123456789\xe5\xe8\xef")
-    classes = np.array([_class(byte) | HOT * (byte in hot) for byte in range(256)], np.uint8)
-    return Tables(
-        classes,
-        first,
-        np.array(about, np.int64),
-        np.frombuffer(text, np.uint8),
-        np.array(sorted({_packed(word) for word in streets}), np.int64),
-    )
-
-
-def _rarity(byte: int) -> int:
-    return _PLAIN.find(chr(byte)) if chr(byte) in _PLAIN else len(_PLAIN) - (byte == _HYPHEN)
-
-
-def _class(byte: int) -> int:
-    c = chr(byte) if byte < 0x80 else ""
-    kind = DIGIT * c.isdigit() | UPPER * c.isupper() | LOWER * c.islower() | SCORE * (c == "_") | HIGH * (not c)
-    return kind | HEX * (c != "" and c in "0123456789abcdefABCDEF") | PHONE_SIGN * (c != "" and c in "0123456789 ()./-")
-
-
-def _packed(word: str) -> int:
-    key = 0
-    for letter in word:
-        key = key << 5 | (ord(letter) & 31)
-    return key
 
 
 @njit(int64(_U8, int64, int64, _U8), nogil=True, cache=True)
@@ -124,15 +79,13 @@ def _is_quad(data: Any, i: Any, end: Any, classes: Any) -> Any:
 
 @njit(boolean(_U8, int64, int64, int64, _U8), nogil=True, cache=True)
 def _is_v6(data: Any, start: Any, i: Any, end: Any, classes: Any) -> Any:
-    """Does an IPv6 address begin at most five hexadecimal digits before the colon i: `::` and a digit, or six colons?"""
+    """Round the colon i, from at most five hexadecimal digits before it: `::` and a digit, or six colons?"""
     k = i
     while k > start and i - k < 5 and classes[data[k - 1]] & HEX:
         k -= 1
     if k > start and (classes[data[k - 1]] & WORD or data[k - 1] == _DOT or data[k - 1] == _COLON):
         return False
-    colons = 0
-    double = False
-    hexadecimal = False
+    colons, double, hexadecimal = 0, False, False
     j = k
     while j < end and j - k < 48:
         if data[j] == _COLON:
@@ -184,7 +137,7 @@ def _numbers(data: Any, i: Any, end: Any, classes: Any) -> Any:
     if mark == 0xC2 and j + 1 < end and data[j + 1] == 0xA0:
         mark = _BLANK
         j += 1
-    separated = mark == _BLANK or mark == _HYPHEN
+    separated = mark in (_BLANK, _HYPHEN)
     second = _digits(data, j + 1, end, classes) if separated or mark == _DOT else 0
     kinds = 0
     last = mark == 0x58 or mark == 0x78
@@ -196,7 +149,7 @@ def _numbers(data: Any, i: Any, end: Any, classes: Any) -> Any:
         kinds |= 1 << CARD
     if size == 11 or (size == 3 and separated and second == 4) or (size == 7 and second == 4):
         kinds |= 1 << MOBILE
-    bare = 9 <= size <= 12 or (separated and ((size == 3 and second >= 3) or (size == 4 and second == 4)))
+    bare = 9 <= size <= 13 or (separated and ((size == 3 and second >= 3) or (size == 4 and second == 4)))
     checked = (size == 8 and (mark == _HYPHEN or (0x41 <= mark <= 0x5A))) or (size == 6 and mark in (43, 45, 65))
     if bare or checked or (size == 2 and separated and second == 3):
         kinds |= 1 << NATIONAL
@@ -207,7 +160,7 @@ def _numbers(data: Any, i: Any, end: Any, classes: Any) -> Any:
 
 @njit(boolean(_U8, int64, int64, _U8, _I64), nogil=True, cache=True)
 def _is_street(data: Any, i: Any, end: Any, classes: Any, streets: Any) -> Any:
-    """A house number at i, one to six words with capitals or ordinals behind it, and then a street word?"""
+    """A house number at i, up to six words with capitals or ordinals behind it, and then a street word?"""
     j = i + _digits(data, i, end, classes)
     if j - i > 6:
         return False
@@ -228,7 +181,8 @@ def _is_street(data: Any, i: Any, end: Any, classes: Any, streets: Any) -> Any:
         # U+017F and U+212A are s and k in another letter case
         if names and k < end and (data[k] == 0xC5 or data[k] == 0xE2):
             return True
-        if names and 2 <= k - j <= 12 and (k == end or not classes[data[k]] & (DIGIT | SCORE)):
+        # without a name before it only a capitalised one: `9 Avenue de Lyon`
+        if 2 <= k - j <= 12 and (names or classes[data[j]] & UPPER):
             for street in streets:
                 if street == key:
                     return True
@@ -274,16 +228,13 @@ def _lettered(data: Any, start: Any, i: Any, end: Any, classes: Any) -> Any:
     letters = i - k
     if letters == 2 and size >= 2:
         return 2 if kind == UPPER else -2
-    if kind == UPPER and ((letters == 1 and size >= 7) or (letters == 6 and size == 2)):
-        return letters
-    return 0
+    return letters if kind == UPPER and ((letters == 1 and size >= 7) or (letters == 6 and size == 2)) else 0
 
 
 @njit(boolean(_U8, int64, int64, _U8, boolean), nogil=True, cache=True)
 def _is_iban(data: Any, i: Any, end: Any, classes: Any, upper: Any) -> Any:
     """Two digits at i and eleven more letters or digits behind them."""
-    more = 0
-    j = i + 2
+    more, j = 0, i + 2
     kind = DIGIT | (UPPER if upper else LOWER)
     while j < end and more < 11:
         if upper and (data[j] == _BLANK or data[j] == _HYPHEN):
@@ -298,10 +249,8 @@ def _is_iban(data: Any, i: Any, end: Any, classes: Any, upper: Any) -> Any:
 @njit(boolean(_U8, int64, int64), nogil=True, cache=True)
 def _is_house(data: Any, start: Any, i: Any) -> Any:
     """A numeral, or anything that is no Han character, before i?"""
-    if i == start:
-        return False
-    if data[i - 1] < 0x80:
-        return data[i - 1] <= _BLANK or 0x30 <= data[i - 1] <= 0x39
+    if i == start or data[i - 1] < 0x80:
+        return i > start and (data[i - 1] <= _BLANK or 0x30 <= data[i - 1] <= 0x39)
     if i - start >= 3 and 0xE4 <= data[i - 3] <= 0xE9:
         return (np.int64(data[i - 3]) << 16 | np.int64(data[i - 2]) << 8 | np.int64(data[i - 1])) in _HAN_NUMERALS
     return True
@@ -309,7 +258,7 @@ def _is_house(data: Any, start: Any, i: Any) -> Any:
 
 @njit(boolean(_U8, int64, int64, int64, _U8), nogil=True, cache=True)
 def _is_box(data: Any, start: Any, i: Any, end: Any, classes: Any) -> Any:
-    """`o` (with one or two characters), `bo` before the x i, and a number behind it?"""
+    """`bo` before the x i, and a number behind it?"""
     if i - start < 4 or i + 2 >= end or data[i + 1] != _BLANK or data[i - 1] | 32 != 0x6F or data[i - 2] | 32 != 0x62:
         return False
     j = i + 1
@@ -329,12 +278,10 @@ def _literals(data: Any, start: Any, i: Any, end: Any, classes: Any, first: Any,
             continue
         if about[4 * k + 3] & 64 and at > start and classes[data[at - 1]] & WORD:
             continue
-        same = True
-        for m in range(size):
-            if data[at + m] != text[about[4 * k] + m]:
-                same = False
-                break
-        if same:
+        same = 0
+        while same < size and data[at + same] == text[about[4 * k] + same]:
+            same += 1
+        if same == size:
             kinds |= 1 << (about[4 * k + 3] & 63)
     return kinds
 
@@ -354,20 +301,17 @@ def _scan(
     kinds: Any,
 ) -> Any:
     """Candidates of one document, until `places` is full; returns how many."""
-    found = 0
-    point = -1
-    run_end = start
-    run_good = False
+    found, point = 0, -1
+    run_end, run_good = start, False
     for i in range(start, end):
         b = data[i]
         point += (b & 0xC0) != 0x80
         c = classes[b]
         if not c & HOT:
             continue
-        bits = 0
-        back = 0
+        bits, back = 0, 0
         before = classes[data[i - 1]] if i > start else 0
-        if c & DIGIT or b == _PLUS or b == _OPEN:
+        if c & DIGIT or b in (_PLUS, _OPEN):
             if i >= run_end:
                 run_end = _phone_run(data, i, end, classes)
                 run_good = run_end > 0
@@ -394,7 +338,7 @@ def _scan(
         elif b == _COLON:
             bits |= _is_v6(data, start, i, end, classes) << IPV6
             bits |= _is_password(data, i, end) << PASSWORD
-        elif b == _X_LOWER or b == _X_UPPER:
+        elif b in (_X_LOWER, _X_UPPER):
             bits |= _is_box(data, start, i, end, classes) << BOX
         elif (b == 0xE5 or b == 0xE8) and i + 2 < end:
             code = np.int64(b) << 16 | np.int64(data[i + 1]) << 8 | np.int64(data[i + 2])

@@ -183,20 +183,9 @@ def byte_pairs(cells: Any, piece: Any, counts: Any) -> Any:
 
 @njit(nogil=True)
 def replace(
-    cells: Any,
-    piece: Any,
-    counts: Any,
-    sizes: Any,
-    places: Any,
-    left: Any,
-    right: Any,
-    new: Any,
-    near: Any,
-    gain: Any,
-    number: Any,
-    seen: Any,
-    where: Any,
-) -> Any:
+    cells: Any, piece: Any, counts: Any, sizes: Any, places: Any, left: Any, right: Any, new: Any, near: Any,
+    gain: Any, number: Any, seen: Any, where: Any,
+) -> Any:  # fmt: skip
     """Put new for each left, right at places; note the neighbours.
 
     For side 0 and 1: near lists the different neighbours, gain and number say how often and in how many places each
@@ -275,11 +264,17 @@ def add_name(names: Any, start: Any, left: Any, right: Any, new: Any) -> Any:
 @njit(nogil=True)
 def add_pairs(
     side: Any, new: Any, kinds: Any, met: Any, near: Any, gain: Any, number: Any, seen: Any, where: Any,
-    rows: Any, slots: Any, places: Any, pairs: Any, used: Any,
+    rows: Any, slots: Any, places: Any, pairs: Any, used: Any, min_count: Any,
 ) -> Any:  # fmt: skip
-    """Give the pairs of new with its neighbours on one side their rows and positions; there must be room."""
+    """Give the pairs of new with its neighbours on one side their rows and positions; there must be room.
+
+    A pair that arises less often than min_count never gets there, and gets no row.
+    """
     for k in range(kinds):
         x = near[side, k]
+        if gain[side, x] < min_count:
+            number[side, x] = -1
+            continue
         key = beside(side, x, new)
         s = slot_of(slots, key)
         slots[s, KEY] = key
@@ -292,8 +287,9 @@ def add_pairs(
         number[side, x] = used - number[side, x]  # from here on: where its next position goes
     for k in range(met):
         x = seen[side, k]
-        places[number[side, x], 0] = where[side, k]
-        number[side, x] += 1
+        if number[side, x] >= 0:
+            places[number[side, x], 0] = where[side, k]
+            number[side, x] += 1
     return pairs, used
 
 
@@ -302,7 +298,9 @@ def take_away(side: Any, old: Any, kinds: Any, near: Any, gain: Any, number: Any
     """What the new pairs gained, the pairs with the old symbol lost."""
     for k in range(kinds):
         x = near[side, k]
-        rows[slots[slot_of(slots, beside(side, x, old)), ROW], COUNT] -= gain[side, x]
+        s = slot_of(slots, beside(side, x, old))
+        if slots[s, KEY] != -1:
+            rows[slots[s, ROW], COUNT] -= gain[side, x]
         gain[side, x] = 0
         number[side, x] = 0
 
@@ -371,8 +369,9 @@ def merges(
         places = longer(places, used + met[0] + met[1])
         for side in range(2):
             pairs, used = add_pairs(
-                side, new, kinds[side], met[side], near, gain, number, seen, where, rows, slots, places, pairs, used
-            )
+                side, new, kinds[side], met[side], near, gain, number, seen, where, rows, slots, places, pairs, used,
+                min_count,
+            )  # fmt: skip
         take_away(0, left, kinds[0], near, gain, number, rows, slots)
         take_away(1, right, kinds[1], near, gain, number, rows, slots)
         rows[row, COUNT] = 0
@@ -380,7 +379,8 @@ def merges(
             for k in range(kinds[side]):
                 x = near[side, k]
                 key = beside(side, x, new)
-                now = rows[slots[slot_of(slots, key), ROW], COUNT]
+                s = slot_of(slots, key)
+                now = rows[slots[s, ROW], COUNT] if slots[s, KEY] != -1 else 0
                 if now > 0 and sizes[x] + sizes[new] <= max_bytes:
                     push(heap, live, now, key, order, (names, start))
                     live += 1

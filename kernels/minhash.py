@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from kernels.normaliser import CHARACTER, IGNORED, KIND_SHIFT, WORD
 
-START = 0x2545F4914F6CDD1D  # state of a word before its first character
-STEP = 0x100000001B3  # the FNV-1a prime
+STEP = 0x2545F4914F6CDD1D  # odd; a word is the polynomial of its characters in STEP
 MIX = 0x1E3779B97F4A7C15  # odd, from the golden ratio; spreads a finished word
 BASE = 0x5851F42D4C957F2D  # odd; a shingle is the polynomial of its units in BASE
 FMIX64_1 = 0xFF51AFD7ED558CCD - (1 << 64)  # MurmurHash3's 64-bit finaliser, as signed integers
 FMIX64_2 = 0xC4CEB9FE1A85EC53 - (1 << 64)
 CODE = (1 << KIND_SHIFT) - 1
 BLOCK = 1 << 11  # shingles whose minima are taken together: 8 KiB, so that they stay in the first cache
+RUN = 1 << 9  # bytes of ASCII that are hashed together: their tables stay in the first cache
 EMPTY = 0xFFFFFFFF  # datasketch's value where there is no shingle
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
@@ -50,18 +50,92 @@ def permutations(count: int, seed: int) -> tuple[NDArray[np.uint32], NDArray[np.
     return a, generator.randint(0, 1 << 32, count, dtype=np.uint32)
 
 
+def _powers(factor: int) -> NDArray[np.int64]:
+    """factor^0, factor^1, ... mod 2^64, int64, shape (RUN,)."""
+    found = [1]
+    while len(found) < RUN:
+        found.append(found[-1] * factor & (1 << 64) - 1)
+    return np.array(found, np.uint64).view(np.int64)
+
+
+POWERS = _powers(STEP)
+INVERSES = _powers(pow(STEP, -1, 1 << 64))
+
+
 @njit(nogil=True)
 def _finished(word: Any) -> Any:
     return (word ^ (word >> 32 & 0xFFFFFFFF)) * MIX
 
 
 @njit(nogil=True)
-def _units_of(text: Bytes, table: Table, units: I64s) -> tuple[int, int]:
+def _plain(table: Table) -> I64s:
+    """For each byte: the folded code where it is an ASCII character of a word, else 0."""
+    plain = np.zeros(256, np.int64)
+    for code in range(0x80):
+        if np.int64(table[code]) >> KIND_SHIFT == WORD:
+            plain[code] = table[code] & CODE
+    return plain
+
+
+@njit(nogil=True)
+def _plain_end(text: Bytes, first: int, plain: I64s) -> int:
+    """End of the ASCII that starts at `first`, at most RUN bytes, cut behind a separator so that no word crosses it."""
+    i = first
+    while i - first < RUN and i < len(text):
+        block = text[i : min(i + 128, first + RUN)]
+        high = np.uint8(0)
+        for k in range(len(block)):
+            high = np.uint8(high | block[k])  # narrowed at once, so that the loop becomes one over vectors
+        if high >= 0x80:
+            while text[i] < 0x80:
+                i += 1
+            break
+        i += len(block)
+    if i < len(text):
+        while i > first and plain[text[i - 1]] != 0:
+            i -= 1
+    return i
+
+
+@njit(nogil=True)
+def _plain_units(text: Bytes, plain: I64s, units: I64s, found: int, edges: I64s, sums: I64s) -> int:
+    """Hashes of the words of at most RUN bytes of ASCII, written to units[found:]; returns the place behind the last.
+
+    A running sum of code * STEP^k is noted wherever a word begins or ends; the difference of two notes, divided by
+    STEP^(beginning), is the word's polynomial. No branch depends on a byte.
+    """
+    total = np.int64(0)
+    within = edge = np.int64(0)
+    for k in range(len(text)):
+        code = plain[text[k]]
+        word = np.int64(code != 0)
+        edges[edge] = k
+        sums[edge] = total
+        edge += word ^ within
+        within = word
+        total += code * POWERS[k]
+    edges[edge] = len(text)
+    sums[edge] = total
+    edge += within
+    for q in range(0, edge, 2):
+        units[found] = _finished((sums[q + 1] - sums[q]) * INVERSES[edges[q]])
+        found += 1
+    return found
+
+
+@njit(nogil=True)
+def _units_of(text: Bytes, table: Table, plain: I64s, edges: I64s, sums: I64s, units: I64s) -> tuple[int, int]:
     """Hashes of the units of valid UTF-8; returns how many there are and how many are single characters."""
     found = characters = i = 0
-    word = np.int64(0)  # 0 while no word is open
+    word, power = np.int64(0), np.int64(0)  # power 0: no word is open
     while i < len(text):
         code = np.int64(text[i])
+        if power == 0 and code < 0x80:
+            end = _plain_end(text, i, plain)
+            if end > i:
+                found = _plain_units(text[i:end], plain, units, found, edges, sums)
+                i = end
+                continue
         i += 1
         if code >= 0x80:
             size = 1 if code < 0xE0 else 2 if code < 0xF0 else 3
@@ -72,19 +146,20 @@ def _units_of(text: Bytes, table: Table, units: I64s) -> tuple[int, int]:
         entry = np.int64(table[code])
         kind = entry >> KIND_SHIFT
         if kind == WORD:
-            if word == 0:
-                word = np.int64(START)
-            word = (word ^ (entry & CODE)) * STEP
+            if power == 0:
+                word, power = np.int64(0), np.int64(1)
+            word += (entry & CODE) * power
+            power *= STEP
         elif kind != IGNORED:
-            if word != 0:
+            if power != 0:
                 units[found] = _finished(word)
                 found += 1
-                word = np.int64(0)
+                power = np.int64(0)
             if kind == CHARACTER:
-                units[found] = _finished((START ^ (entry & CODE)) * STEP)
+                units[found] = _finished(entry & CODE)
                 found += 1
                 characters += 1
-    if word != 0:
+    if power != 0:
         units[found] = _finished(word)
         found += 1
     return found, characters
@@ -117,9 +192,11 @@ def _shingles_of(units: I64s, count: int, size: int) -> int:
 
 
 @njit(nogil=True)
-def _document(text: Bytes, table: Table, words: int, characters: int, units: I64s) -> int:
+def _document(
+    text: Bytes, table: Table, plain: I64s, edges: I64s, sums: I64s, words: int, characters: int, units: I64s
+) -> int:
     """Shingles of one document: n = `characters` where most units are single characters, else `words`."""
-    count, single = _units_of(text, table, units)
+    count, single = _units_of(text, table, plain, edges, sums, units)
     return _shingles_of(units, count, characters if 2 * single > count else words)
 
 
@@ -162,9 +239,10 @@ def signatures(
     """
     units = np.empty(_longest(offsets) // 2 + 2, np.int64)  # a unit takes two bytes, but for the last
     block = np.empty(BLOCK, np.uint32)
+    plain, edges, sums = _plain(table), np.empty(RUN + 2, np.int64), np.empty(RUN + 2, np.int64)
     for d in range(len(offsets) - 1):
         out[d, :] = EMPTY
-        counts[d] = _document(data[offsets[d] : offsets[d + 1]], table, words, characters, units)
+        counts[d] = _document(data[offsets[d] : offsets[d + 1]], table, plain, edges, sums, words, characters, units)
         _minima(units, counts[d], a, b, block, out[d])
 
 
@@ -175,9 +253,11 @@ def shingles(data: Bytes, offsets: I64s, table: Table, words: int, characters: i
     out: int64, with room for half the bytes of data and one more a document. ends: int64, shape (documents + 1,).
     """
     units = np.empty(_longest(offsets) // 2 + 2, np.int64)
+    plain, edges, sums = _plain(table), np.empty(RUN + 2, np.int64), np.empty(RUN + 2, np.int64)
     ends[0] = 0
     for d in range(len(offsets) - 1):
-        count = _document(data[offsets[d] : offsets[d + 1]], table, words, characters, units)
+        text = data[offsets[d] : offsets[d + 1]]
+        count = _document(text, table, plain, edges, sums, words, characters, units)
         ends[d + 1] = ends[d] + count
         out[ends[d] : ends[d + 1]] = units[:count]
 

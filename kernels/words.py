@@ -82,9 +82,14 @@ def _decode(data: Any, start: Any, end: Any, table: Any, points: Any, classes: A
 
 @njit(int64(_OUT32, int64, int64), nogil=True, cache=True)
 def _hash(points: Any, start: Any, end: Any) -> Any:
-    """64-bit hash of code points."""
-    h = np.int64(_SEED)
-    for i in range(start, end):
+    """64-bit hash of code points, two at a time."""
+    h = np.int64(_SEED) ^ (end - start)
+    i = start
+    while i + 1 < end:
+        h = (h ^ np.int64(points[i]) ^ np.int64(points[i + 1]) << 32) * _SPREAD
+        h ^= h >> 32
+        i += 2
+    if i < end:
         h = (h ^ np.int64(points[i])) * _SPREAD
         h ^= h >> 32
     return h
@@ -158,7 +163,9 @@ def _symbols(points: Any, classes: Any, n: Any, counts: Any) -> Any:
     """Count the runs of `#` and the ellipses: runs of dots that are three or more or hold an ellipsis character."""
     i = 0
     while i < n:
-        if points[i] == 0x23:
+        if classes[i] & (LETTER | SPACE):
+            i += 1
+        elif points[i] == 0x23:
             counts[HASHES] += 1
             while points[i] == 0x23:
                 i += 1
@@ -209,8 +216,8 @@ def _scheme(points: Any, colon: Any, least: Any) -> Any:
 
 @njit(boolean(_OUT32, int64), nogil=True, cache=True)
 def _www(points: Any, at: Any) -> Any:
-    """Does "www." stand there?"""
-    return points[at + 1] | 0x20 == 0x77 and points[at + 2] | 0x20 == 0x77 and points[at + 3] == 0x2E
+    """Does "www" stand before that place?"""
+    return points[at - 1] | 0x20 == 0x77 and points[at - 2] | 0x20 == 0x77 and points[at - 3] | 0x20 == 0x77
 
 
 @njit(void(_OUT8, int64, _OUT64), nogil=True, cache=True)
@@ -230,13 +237,15 @@ def _kinds(classes: Any, n: Any, counts: Any) -> Any:
 def _urls(points: Any, classes: Any, n: Any, counts: Any) -> Any:
     """Characters from `http://`, `https://` or `www.` (in either letter case) to the next white space or unit."""
     end: Any = np.int64(0)
-    for i in range(n - 3):
+    for i in range(n):
+        if points[i] & ~0x14 != 0x2A:  # neither . nor :
+            continue
         start: Any = np.int64(-1)
-        if points[i] == 0x3A and points[i + 1] == 0x2F:  # :/
-            if points[i + 2] == 0x2F:
+        if points[i] == 0x3A and points[i + 1] == 0x2F:
+            if i + 2 < n and points[i + 2] == 0x2F:
                 start = _scheme(points, i, end)
-        elif points[i] | 0x20 == 0x77 and i >= end and _www(points, i):
-            start = i
+        elif points[i] == 0x2E and i - 3 >= end and _www(points, i):
+            start = i - 3
         if start >= 0:
             end = i
             while not classes[end] & (SPACE | UNIT):
@@ -266,7 +275,8 @@ def _line_ends(points: Any, classes: Any, first: Any, last: Any, counts: Any) ->
 
 @njit(int64(_OUT32, _OUT8, int64, _OUT64, _OUT32, int64, _OUT64), nogil=True, cache=True)
 def _lines(points: Any, classes: Any, n: Any, hashes: Any, lengths: Any, found: Any, counts: Any) -> Any:
-    """Append the lines of one document, stripped of white space, blank ones with length 0; returns the new end."""
+    """Append the lines of one document, stripped of white space, blank ones in a row as one of length 0."""
+    begin = found
     first = -1
     last = -1
     for i in range(n + 1):
@@ -276,6 +286,8 @@ def _lines(points: Any, classes: Any, n: Any, hashes: Any, lengths: Any, found: 
                 first = i
         elif points[i] == 10:
             if first < 0:
+                if found > begin and lengths[found - 1] == 0:
+                    continue
                 hashes[found] = 0
                 lengths[found] = 0
             else:
@@ -330,7 +342,7 @@ class Scan:
     """What one pass found in a block of documents.
 
     counts: int64 (documents, COLUMNS). words, lines: hash (int64) and length in code points (int32) of each, all
-    documents in one row, and the end of each document in it (int64). A blank line has length 0.
+    documents in one row, and the end of each document in it (int64). Blank lines in a row are one line of length 0.
     """
 
     def __init__(self, offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> None:

@@ -112,14 +112,15 @@ class _File:
     def close(self, name: str) -> None:
         """Publish the pending rows as one shard, named after the document it was cut at."""
         shard = f"{self.part}-{name}"
-        table = pa.concat_tables(self.pending) if self.pending else STORED.empty_table()
+        table = pa.concat_tables(self.pending).combine_chunks() if self.pending else STORED.empty_table()
+        self.pending = []  # a second copy of the texts would stay in memory while the file is written
         self.shards.append((shard, publish_table(self.root, f"{self.folder}/read/{shard}.parquet", table)))
         identities, ordinals = [i for i, _ in self.open_identities], [n for _, n in self.open_identities]
         columns = [identities, ordinals, [shard] * len(identities), list(range(len(identities)))]
         self.identities.append(
             pa.table([pa.array(c, f.type) for c, f in zip(columns, IDENTITIES, strict=True)], schema=IDENTITIES)
         )
-        self.pending, self.open_identities, self.rows, self.size = [], [], 0, 0
+        self.open_identities, self.rows, self.size = [], 0, 0
 
 
 def read_file(

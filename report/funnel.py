@@ -12,16 +12,17 @@ from report.views import manifests
 
 
 def funnel(root: Path) -> dict[str, Any]:
-    """Name, provenance, sources, stages with their counts by rule, and the tokenizer's summary, as plain JSON."""
+    """Name, provenance, sources, stages with their counts by rule, warnings of fits, and the tokenizer, as JSON."""
     import json
 
     from pipeline.runner import read_run
 
-    stages, sources = [], []
+    stages, sources, warnings = [], [], []
     tokenizer: dict[str, Any] | None = None
     for entry, manifest in manifests(root):
         stages.append({k: entry[k] for k in ("position", "stage", "kind", "seconds")} | manifest["counts"])
         sources += manifest.get("sources", [])
+        warnings += [f"{entry['stage']}: {said}" for said in (manifest.get("fitted") or {}).get("warnings", [])]
         if manifest["kind"] == "closing" and entry["type"] == "tokenizer":
             tokenizer = next((s for n, s in manifest["summaries"].items() if n.endswith("/finished")), None)
     provenance = root / "provenance.json"
@@ -33,6 +34,7 @@ def funnel(root: Path) -> dict[str, Any]:
         "provenance": summary,
         "sources": sources,
         "stages": stages,
+        "warnings": warnings,
         "tokenizer": tokenizer,
     }
 

@@ -56,7 +56,7 @@ def sample(
     for row in rows:
         about = dict(zip(names, row[:-1], strict=True)) | {"excerpt": excerpt(row[-1], mask, width)}
         if explain is not None and around is not None:
-            text = _text_seen(db, about["stage"], about["doc_id"], row[-1])
+            text = text_seen(db, about["stage"], about["doc_id"], row[-1])
             spans = explain(about["stage"], about["rule"], text)
             places = [_place(text, start, end, around) for start, end in spans[:PLACES]]
             about |= {"spans": [list(span) for span in spans], "places": places}
@@ -76,7 +76,7 @@ def _known(db: duckdb.DuckDBPyConnection, stage: str | None, rule: str | None) -
             raise NotFoundError(f"no document was dropped under a rule {rule!r}; rules that did: {', '.join(rules)}")
 
 
-def _text_seen(db: duckdb.DuckDBPyConnection, stage: str, doc_id: str, ingested: str) -> str:
+def text_seen(db: duckdb.DuckDBPyConnection, stage: str, doc_id: str, ingested: str) -> str:
     """The text that a stage was given: that of the last editor before it, if there is one."""
     editor = db.execute(
         "SELECT stage FROM stages WHERE kind = 'editor' AND position < "

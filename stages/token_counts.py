@@ -57,10 +57,10 @@ class SummedCounts:
         """
         factors = pa.table({"source": list(multipliers), "factor": pa.array(multipliers.values(), pa.int64())})
         self._db.register("factors", factors.cast(pa.schema([("source", pa.string()), ("factor", pa.int64())])))
-        found: pa.Table = self._db.execute(
+        found: pa.Table = self._db.sql(
             "select piece, sum(count * coalesce(factor, 1))::bigint as count, sum(documents)::bigint as documents "
             "from read_parquet($1) left join factors using (source) group by piece",
-            [str(self._file)],
+            params=[str(self._file)],
         ).to_arrow_table()
         return found
 

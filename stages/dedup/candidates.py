@@ -127,6 +127,8 @@ class Components:
                 for b in np.unique(batch).tolist():
                     _append(files[b][0], table[batch == b])
                     _append(files[b][1], own[np.repeat(batch == b, sizes)])
+        for name in ("buckets", "members"):
+            (self.folder / name).unlink()
 
     def buckets(self, batch: int) -> Buckets:
         """The buckets of a batch after `spread`."""

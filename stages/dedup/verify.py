@@ -98,20 +98,31 @@ def _decide(table: pa.Table, buckets: Buckets, threshold: float, limit: int, run
     removed = np.flatnonzero(kept >= 0)
     keeper, shared, size = kept[removed], common[removed], stops - starts
     ids = table["doc_id"].combine_chunks().take(pa.array(at)).cast(pa.string())
-    earlier = np.minimum(rank[keeper], 0)
     columns: list[Any] = [
         ids.take(pa.array(removed)),
         ids.take(pa.array(keeper)),
         pa.array(shared / (size[removed] + size[keeper] - shared), pa.float64()),
         pa.array(shared / size[removed], pa.float64()),
-        pa.array(runs, pa.string()).take(pa.array(earlier + len(runs), mask=earlier == 0)),
+        _runs(rank[keeper], runs),
         pa.array(buckets.band[bucket[removed]], pa.int64()),
     ]
     found.tables.append(pa.Table.from_arrays(columns, schema=STATE))
-    found.comparisons += int(np.minimum(spent, limit).sum())
     found.by_rank.update(rank[removed].tolist())
+    _account(buckets, spent, limit, found)
+
+
+def _runs(rank: I64s, runs: list[str]) -> pa.Array:
+    """The earlier run of each kept document, NULL for this one."""
+    earlier = np.minimum(rank, 0)
+    return pa.array(runs, pa.string()).take(pa.array(earlier + len(runs), mask=earlier == 0))
+
+
+def _account(buckets: Buckets, spent: I64s, limit: int, found: Found) -> None:
+    """Add up comparisons, and note the buckets that were left at the limit."""
+    found.comparisons += int(np.minimum(spent, limit).sum())
+    sizes = buckets.sizes
     found.abandoned += [
-        {"band": int(buckets.band[g]), "documents": int(buckets.sizes[g]), "comparisons": limit}
+        {"band": int(buckets.band[g]), "documents": int(sizes[g]), "comparisons": limit}
         for g in np.flatnonzero(spent > limit).tolist()
     ]
 

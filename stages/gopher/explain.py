@@ -41,12 +41,17 @@ def _patterns() -> dict[str, Any]:
         "counts": rf"{letter}|{number}",
         "letter": letter,
         "line": r"[^\n]+",
-        "strip": rf"^(?:{space})+|(?:{space})+$",
+        "first": rf"(?!{space}).",
+        "last": rf"(?r)(?!{space}).",
         "hashes": "#+",
         "dots": rf"(?:{dot})+",
         "bullet": rf"(?:{bullet})|[-*+](?={space})",
         "terminal": rf"(?:{terminal})[{regex.escape(CLOSING)}]*$",
         "lorem": r"(?i:lorem ipsum)",
+        "digits": rf"(?:{number})+",
+        "upper": r"\p{Lu}+",
+        "url": rf"(?:[hH][tT][tT][pP][sS]?://|[wW][wW][wW]\.)(?:(?!{unit})(?!{space}).)*",
+        "spaces": rf"(?:{space})+",
     }
     return {name: regex.compile(pattern, regex.V1 | regex.DOTALL) for name, pattern in written.items()}
 
@@ -61,11 +66,10 @@ def lines(text: str) -> Spans:
     """The lines that are not blank, without the white space at their ends."""
     found = []
     for match in _patterns()["line"].finditer(text):
-        line = match[0]
-        left = len(line) - len(_patterns()["strip"].sub("", line + "|")) + 1
-        stripped = _patterns()["strip"].sub("", line)
-        if stripped:
-            found.append((match.start() + left, match.start() + left + len(stripped)))
+        first = _patterns()["first"].search(text, *match.span())
+        last = _patterns()["last"].search(text, *match.span())
+        if first and last:
+            found.append((first.start(), last.end()))
     return found
 
 
@@ -107,8 +111,11 @@ def _joined(spans: Iterable[tuple[int, int]]) -> Spans:
     return found
 
 
-def _hashes(text: str) -> Spans:
-    return [match.span() for match in _patterns()["hashes"].finditer(text)]
+def _matches(name: str) -> Callable[[str], Spans]:
+    return lambda text: [match.span() for match in _patterns()[name].finditer(text)]
+
+
+_hashes = _matches("hashes")
 
 
 def _ellipses(text: str) -> Spans:
@@ -185,7 +192,12 @@ _RULES: Final[dict[str, Callable[[str], Spans]]] = {
     "min_terminal_lines": _unfinished,
     "max_short_lines": lambda text: [(a, b) for a, b in lines(text) if b - a < 30],
     "max_curly_brackets": lambda text: [(i, i + 1) for i, c in enumerate(text) if c == "{"],
-    "max_lorem_ipsum": lambda text: [match.span() for match in _patterns()["lorem"].finditer(text)],
+    "max_lorem_ipsum": _matches("lorem"),
+    "max_digits": _matches("digits"),
+    "max_upper_case": _matches("upper"),
+    "max_urls": _matches("url"),
+    "max_white_space": _matches("spaces"),
+    "max_longest_line": lambda text: sorted(lines(text), key=lambda s: (s[0] - s[1], s[0]))[:1],
     "max_duplicate_lines": lambda text: _repeated(lines(text), text),
     "max_duplicate_line_characters": lambda text: _repeated(lines(text), text),
     "max_duplicate_paragraphs": lambda text: _repeated(_paragraphs(text), text, _same_lines),

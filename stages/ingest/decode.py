@@ -26,6 +26,7 @@ _BOMS: Final = (  # the longer mark first: UTF-32-LE begins like UTF-16-LE
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_MARKS: Final = tuple(mark for mark, _ in _BOMS)
 SAMPLE_BYTES: Final = 1 << 16
 """How much of the beginning shows the pattern of bytes: UTF-16, or single accents among ASCII."""
 
@@ -65,6 +66,8 @@ def decode(
 
     Raises RejectedError: `binary_content` (control characters above their share), `undecodable`.
     """
+    if (plain := plain_utf8(raw)) is not None:
+        return plain
     if (wide := signature(raw)) is not None:
         codec, by, skip = wide
         found = _bounded(raw[skip:], codec, by, max_replacement_share)
@@ -82,6 +85,16 @@ def decode(
             "neither UTF-8 nor a charset that is declared or recognised; give the source its `encoding`",
         )
     return found
+
+
+def plain_utf8(raw: bytes) -> Decoded | None:
+    """The short way for most of what there is: strict UTF-8 without a mark and without any control character.
+
+    Neither UTF-16 nor ISO-2022 has none of these.
+    """
+    if raw.startswith(_MARKS) or control_share(raw) > 0:
+        return None
+    return _strict(raw, "utf-8", "utf-8")
 
 
 def _legacy(raw: bytes, declared: Sequence[str], share: float) -> Decoded | None:

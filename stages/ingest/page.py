@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
 from stages.ingest.charsets import WIDE, codec_of
-from stages.ingest.decode import Decoded, RejectedError, decode, remove_nuls
+from stages.ingest.decode import Decoded, RejectedError, decode, plain_utf8, remove_nuls
 from stages.ingest.params import IngestParams
 
 SKIPPED: Final = (
@@ -58,14 +58,13 @@ def read_page(raw: bytes, labels: Sequence[str | None], params: IngestParams) ->
 
     Raises RejectedError: `no_text`, `bad_html`, `binary_content`, `undecodable`.
     """
-    declared = [label for label in (*labels, declared_charset(raw)) if label]
-    decoded = decode(
+    decoded = plain_utf8(raw) or decode(
         raw,
-        declared,
+        [label for label in (*labels, declared_charset(raw)) if label],
         max_replacement_share=params.max_replacement_share,
         max_control_share=params.max_control_share,
     )
-    html, nuls = remove_nuls(decoded.text)
+    html, nuls = remove_nuls(decoded.text) if b"\0" in raw else (decoded.text, 0)
     try:
         tree = HTMLTree.parse(html)
         text = extract_plain_text(
@@ -80,8 +79,8 @@ def read_page(raw: bytes, labels: Sequence[str | None], params: IngestParams) ->
         raise RejectedError("bad_html", f"the page cannot be parsed: {type(error).__name__}") from error
     if not text or text.isspace():
         raise RejectedError("no_text", "the page has no text outside of navigation")
-    text = text.replace("\0", "")
-    return Page(replace(decoded, text=text), title.replace("\0", "") or None, _said(html), nuls)
+    found = Decoded(text, decoded.codec, decoded.by, decoded.replacements)
+    return Page(found, title or None, _said(html), nuls)
 
 
 def declared_charset(raw: bytes) -> str | None:

@@ -12,7 +12,7 @@ class IngestParams(Params):
 
     shard_rows: int = Field(50_000, ge=1, description="Documents a shard holds at most.")
     shard_bytes: int = Field(
-        128 << 20, ge=1, description="Bytes of text a shard holds at most, unless one document has more."
+        64 << 20, ge=1, description="Bytes of text a shard holds at most, unless one document has more."
     )
     max_record_bytes: int = Field(
         64 << 20, ge=1, description="A record (line, row, page, text file) of more bytes is `record_too_large`."

@@ -71,11 +71,12 @@ class Rows:
 
     def take(self) -> Read:
         """The batch so far."""
-        documents = _measured(_table(self._accepted, DOCUMENTS))
-        read = Read(documents, _table(self._rejected, QUARANTINE), self.blank, dict(self.ignored))
+        accepted, rejected, blank, ignored = self._accepted, self._rejected, self.blank, dict(self.ignored)
         self._taken = True
         self._begin()
-        return read
+        documents = _table(accepted, DOCUMENTS)
+        accepted.clear()  # the texts are in the table now
+        return Read(_measured(documents), _table(rejected, QUARANTINE), blank, ignored)
 
 
 def _measured(documents: pa.Table) -> pa.Table:

@@ -334,11 +334,9 @@ def lines(content: Iterable[bytes], limit: int) -> Iterator[bytes | None]:
         last = pieces.pop()
         for piece in pieces:
             size += len(piece)
-            if size > limit:
-                yield None
-            else:
-                yield b"".join([*parts, piece]) if parts else piece
-            parts, size = [], 0
+            line = None if size > limit else b"".join([*parts, piece]) if parts else piece
+            parts, size = [], 0  # before the line is worked on: a large one would be in memory twice
+            yield line
         size += len(last)
         if size > limit:
             parts = []  # its bytes are not kept, only the fact that it goes on

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
-from fastwarc.warc import HeaderMap
 
 from pipeline.hashing import identity
 from pipeline.sources import Read, Source
@@ -24,7 +23,7 @@ from stages.ingest.page import like_html, read_page
 from stages.ingest.params import IngestParams
 from stages.ingest.rows import Rows
 from stages.ingest.streams import Location
-from stages.ingest.warc_frames import Frame, frames, header_size, parsed_headers
+from stages.ingest.warc_frames import Frame, by_name, frames, header_size, parsed_headers
 
 _COUNTED: Final = frozenset({"warcinfo", "request", "metadata"})
 _PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -71,12 +70,12 @@ class _Records:
         headers = frame.headers
         if frame.problem is not None or headers is None:
             raise RejectedError(*(frame.problem or ("bad_record", "a record without headers")))
-        kind = (headers.get("WARC-Type") or "").strip().lower()
+        kind = headers.get("warc-type", "").strip().lower()
         if kind in _COUNTED:
             rows.ignored[kind] += 1
             return
         _check_kind(kind, headers)
-        url = (headers.get("WARC-Target-URI") or "").strip().strip("<>")
+        url = headers.get("warc-target-uri", "").strip().strip("<>")
         if not url:
             raise RejectedError("no_target_uri", "the record has no WARC-Target-URI")
         if url.startswith("dns:"):
@@ -84,20 +83,20 @@ class _Records:
             return
         payload = self._payload(kind, headers, frame.body)
         decoded, title, said, nuls = self._text(kind, payload)
-        own_id = headers.get("WARC-Record-ID")
+        own_id = headers.get("warc-record-id")
         metadata = _metadata(kind, headers, frame.note) | payload.metadata | said
         url, url_nuls = remove_nuls(url)
         fields = Fields(own_id, self._source.license, url, title, orjson.dumps(metadata).decode(), nuls + url_nuls)
         raw = identity(self._source.name, own_id, frame.body)
         rows.accept(raw, record, decoded, fields, len(frame.body))
 
-    def _payload(self, kind: str, headers: HeaderMap, body: bytes) -> _Payload:
-        about = headers.get("Content-Type") or ""
+    def _payload(self, kind: str, headers: dict[str, str], body: bytes) -> _Payload:
+        about = headers.get("content-type", "")
         if kind == "response" and (about.startswith("application/http") or body.startswith(b"HTTP/")):
             return self._http(headers, body)
         return _Payload(_media_type(about), _charset(about), body, {})
 
-    def _http(self, headers: HeaderMap, body: bytes) -> _Payload:
+    def _http(self, headers: dict[str, str], body: bytes) -> _Payload:
         size = header_size(body)
         http = parsed_headers(body[:size] if size >= 0 else body[: 1 << 16])
         status = http.status_code
@@ -107,15 +106,16 @@ class _Records:
             raise RejectedError("redirect", f"HTTP status {status}: the page is elsewhere")
         if not 200 <= status < 300:
             raise RejectedError("http_status", f"HTTP status {status}: not the page that was asked for")
-        about = http.get("Content-Type") or ""
-        kind = _media_type(headers.get("WARC-Identified-Payload-Type") or about)
+        given = by_name(http)
+        about = given.get("content-type", "")
+        kind = _media_type(headers.get("warc-identified-payload-type") or about)
         metadata: dict[str, Any] = {"http_status": status, "http_headers": http.to_tuples()}
         content = body[size:]
         if kind and kind not in _PAGES and kind != "text/plain":
             raise _not_html(kind)
-        transfer, coding = http.get("Transfer-Encoding") or "", http.get("Content-Encoding") or ""
+        transfer, coding = given.get("transfer-encoding"), given.get("content-encoding")
         if transfer or coding:
-            content, complete = decoded_body(content, transfer, coding, self._params.max_record_bytes)
+            content, complete = decoded_body(content, transfer or "", coding or "", self._params.max_record_bytes)
             if not complete:
                 metadata["body"] = "cut"
         return _Payload(kind, _charset(about), content, metadata)
@@ -140,22 +140,22 @@ class _Records:
         return page.decoded, page.title, page.said, page.nuls
 
 
-def _check_kind(kind: str, headers: HeaderMap) -> None:
+def _check_kind(kind: str, headers: dict[str, str]) -> None:
     if kind == "revisit":
         raise RejectedError("revisit", "the page is in an earlier record, this one only says that it was seen again")
-    if kind == "continuation" or headers.get("WARC-Segment-Number") is not None:
+    if kind == "continuation" or headers.get("warc-segment-number") is not None:
         raise RejectedError("segmented", "part of a record that was cut into segments; these are not joined")
     if kind not in {"response", "resource", "conversion"}:
         raise RejectedError("bad_record", "the record's WARC-Type is none that is known")
 
 
-def _metadata(kind: str, headers: HeaderMap, note: str | None) -> dict[str, Any]:
+def _metadata(kind: str, headers: dict[str, str], note: str | None) -> dict[str, Any]:
     found = {
         "warc_type": kind,
-        "warc_date": headers.get("WARC-Date"),
-        "warc_record_id": headers.get("WARC-Record-ID"),
-        "warc_truncated": headers.get("WARC-Truncated"),
-        "warc_languages": headers.get("WARC-Identified-Content-Language"),
+        "warc_date": headers.get("warc-date"),
+        "warc_record_id": headers.get("warc-record-id"),
+        "warc_truncated": headers.get("warc-truncated"),
+        "warc_languages": headers.get("warc-identified-content-language"),
         "warning": note,
     }
     return {k: v for k, v in found.items() if v is not None}

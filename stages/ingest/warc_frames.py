@@ -24,9 +24,12 @@ _SEARCH: Final = 1 << 20  # how far behind the declared end the next record is l
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One record: its headers and content, or a reason code with its detail; `note` says how it was mended."""
+    """One record: its headers and content, or a reason code with its detail; `note` says how it was mended.
 
-    headers: HeaderMap | None
+    Names of headers are in lower case; of equal names the first one counts.
+    """
+
+    headers: dict[str, str] | None
     body: bytes = b""
     note: str | None = None
     problem: tuple[str, str] | None = None
@@ -67,8 +70,8 @@ def _record(window: _Window, limit: int) -> Frame:
             return Frame(None, problem=_CUT)
         window.skip(len(_MAGIC))
         return Frame(None, problem=("bad_record", f"no end of the record's header within {HEADER_BYTES} bytes"))
-    headers = parsed_headers(window.peek(0, start))
-    declared = (headers.get("Content-Length") or "").strip()
+    headers = by_name(parsed_headers(window.peek(0, start)))
+    declared = headers.get("content-length", "").strip()
     window.skip(start)
     if not (declared.isascii() and declared.isdigit()) or len(declared) > 18:
         return Frame(None, problem=("bad_record", "the record's header has no Content-Length that is a number"))
@@ -79,7 +82,7 @@ def _record(window: _Window, limit: int) -> Frame:
     return _content(window, headers, length)
 
 
-def _content(window: _Window, headers: HeaderMap, length: int) -> Frame:
+def _content(window: _Window, headers: dict[str, str], length: int) -> Frame:
     complete = window.fill(length)
     if complete and window.ends_record(length):
         return Frame(headers, window.take(length))
@@ -93,6 +96,11 @@ def _content(window: _Window, headers: HeaderMap, length: int) -> Frame:
     return Frame(None, problem=_CUT)
 
 
+def by_name(headers: HeaderMap) -> dict[str, str]:
+    """Values by lower-case names; of equal names the first one counts."""
+    return {name.lower(): value for name, value in reversed(headers.to_tuples())}
+
+
 def parsed_headers(block: bytes) -> HeaderMap:
     """Header lines with their first line (WARC version or HTTP status), whatever their line ends are."""
     headers = HeaderMap()
@@ -104,10 +112,11 @@ def parsed_headers(block: bytes) -> HeaderMap:
 def header_size(content: bytes | bytearray, start: int = 0, stop: int | None = None) -> int:
     """Bytes from `start` to behind the empty line that ends a header, or -1."""
     stop = len(content) if stop is None else stop
-    ends = [
-        at + len(mark) - start for mark in (b"\r\n\r\n", b"\n\n") if (at := content.find(mark, start, stop)) >= start
-    ]
-    return min(ends, default=-1)
+    end = content.find(b"\r\n\r\n", start, stop)
+    bare = content.find(b"\n\n", start, stop if end < 0 else end)
+    if bare >= 0:
+        return bare + 2 - start
+    return -1 if end < 0 else end + 4 - start
 
 
 class _Window:

@@ -83,17 +83,22 @@ class LineDedup(Editor):
         goes: dict[str, dict[bytes, int]] = {}
         for doc_id, unit, count in zip(*(state[c].to_pylist() for c in ("doc_id", "unit", "documents")), strict=True):
             goes.setdefault(doc_id, {})[unit] = count
-        texts, trusted = documents["text"].to_pylist(), documents["placeholders"].to_pylist()
+        ids = documents["doc_id"].to_pylist()
+        changed = [row for row, doc_id in enumerate(ids) if doc_id in goes]
         edits: list[dict[str, Any]] = []
+        texts: list[str] = []
+        trusted: list[list[Placeholder]] = []
         emptied = np.zeros(documents.num_rows, bool)
-        for row, doc_id in enumerate(documents["doc_id"].to_pylist()):
-            if doc_id in goes:
-                texts[row], trusted[row], own = _edited(texts[row], trusted[row], goes[doc_id], params)
-                edits += [{"doc_id": doc_id, **edit} for edit in own]
-                emptied[row] = bool(own) and not texts[row].strip()
+        for row in changed:
+            given = (documents["text"][row].as_py(), documents["placeholders"][row].as_py())
+            text, placeholders, own = _edited(*given, goes[ids[row]], params)
+            edits += [{"doc_id": ids[row], **edit} for edit in own]
+            emptied[row] = bool(own) and not text.strip()
+            texts.append(text)
+            trusted.append(placeholders)
         columns = {name: documents[name] for name in DOCUMENTS.names}
-        columns["text"] = pa.array(texts, DOCUMENTS.field("text").type)
-        columns["placeholders"] = pa.array(trusted, DOCUMENTS.field("placeholders").type)
+        columns["text"] = _replaced(columns["text"], changed, texts)
+        columns["placeholders"] = _replaced(columns["placeholders"], changed, trusted)
         return Edited(
             documents=pa.Table.from_arrays(list(columns.values()), schema=DOCUMENTS),
             edits=pa.Table.from_pylist(edits, schema=EDITS),
@@ -101,10 +106,21 @@ class LineDedup(Editor):
         )
 
 
+def _replaced(column: pa.ChunkedArray, rows: list[int], values: list[Any]) -> pa.ChunkedArray:
+    """The column with new values in these rows (ascending)."""
+    if not rows:
+        return column
+    at = np.arange(len(column))
+    at[rows] = len(column) + np.arange(len(rows))
+    return pa.chunked_array([*column.chunks, pa.array(values, column.type)]).take(pa.array(at))
+
+
 def _identified(text: str, placeholders: list[Placeholder], params: LineDedupParams) -> Iterator[tuple[Any, bytes]]:
     """Units that may be removed, with their identity."""
     for unit in units(text, params.unit):
-        if len(text[unit.start : unit.end].strip()) >= params.min_characters and not crosses(unit, placeholders):
+        if unit.end - unit.start < params.min_characters or (placeholders and crosses(unit, placeholders)):
+            continue
+        if len(text[unit.start : unit.end].strip()) >= params.min_characters:
             yield unit, identity(text, unit, placeholders)
 
 

@@ -41,8 +41,7 @@ def identity(text: str, unit: Unit, placeholders: Sequence[Placeholder] = ()) ->
     """
     content = text[unit.start : unit.end]
     digest = hashlib.blake2b(content.strip().encode("utf-8"), digest_size=16)
-    inside = [(p["start"], p["token"]) for p in placeholders if unit.start <= int(p["start"]) < unit.end]
-    if inside:
+    if inside := [(p["start"], p["token"]) for p in placeholders if unit.start <= int(p["start"]) < unit.end]:
         base = unit.start + len(content) - len(content.lstrip())
         digest.update("".join(f"\0{int(start) - base}{token}" for start, token in inside).encode("utf-8"))
     return digest.digest()

@@ -87,7 +87,7 @@ class Band(Limits):
         "the lowest perplexities first (the buckets of CCNet, Wenzek et al. 2020).",
     )
     warn_ratio: float = Field(
-        default=50.0,
+        default=30.0,
         gt=1,
         description="A fitted band whose upper limit is more than this times its lower one is reported.",
     )
@@ -121,7 +121,7 @@ def fit(corpus: Fitting, band: Band) -> State:
                 group = (model, source[0] if source else None)
                 logs.setdefault(group, []).append(value)
                 unknown.setdefault(group, []).append(share)
-    rows, summary = [], {}
+    rows, summary, said = [], {}, []
     for group in sorted(logs, key=lambda g: (g[0], g[1] or "")):
         values = sorted(logs[group])
         row, warnings = _fitted(values, band.of(group[0]), band.warn_ratio)
@@ -129,8 +129,10 @@ def fit(corpus: Fitting, band: Band) -> State:
             warnings.append("half of the documents hold more unknown than known words: is this the right reference?")
         thirds = {"head": 10.0 ** _quantile(values, 1 / 3), "middle": 10.0 ** _quantile(values, 2 / 3)}
         rows.append({"lang": group[0], "source": group[1], **row, **thirds, "documents": len(values)})
-        summary["/".join(filter(None, group))] = _summary(values, row, warnings)
-    return State(pa.Table.from_pylist(rows, STATE), {"bands": summary})
+        name = "/".join(filter(None, group))
+        summary[name] = _summary(values, row, warnings)
+        said += [f"{name}: {warning}" for warning in warnings]
+    return State(pa.Table.from_pylist(rows, STATE), {"bands": summary, "warnings": said})
 
 
 def _fitted(values: Sequence[float], band: Limits, warn_ratio: float) -> tuple[dict[str, float | None], list[str]]:

@@ -3,7 +3,7 @@
 Every token of the text ends one n-gram of each order. The columns of a token are its own word, the word before it, and
 so on, back to the beginning of its line. Sorting tokens by their columns (suffix order) brings equal n-grams of every
 order together: an n-gram is a run of tokens equal in the first n columns, and the run it lies in with n - 1 columns is
-its suffix. No dictionary, no strings: arrays of integers only.
+its suffix. No dictionary, no strings: arrays of integers only (`kernels.lm_counts`).
 """
 
 from __future__ import annotations
@@ -19,23 +19,31 @@ SPECIALS: Final = ("<unk>", "<s>", "</s>")
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.int32]
+Indices = Integers | Words
 
 
 @dataclass(frozen=True)
 class Order:
     """The distinct n-grams of one order n >= 2, in suffix order.
 
-    words: shape (n-grams, n), ids in reading order.
+    ends: place in the text of each n-gram's last word, where it was met in suffix order.
     raw: occurrences. adjusted: Kneser-Ney's count: distinct words seen before the n-gram; occurrences for the highest
     order and for n-grams that begin with <s> (Chen & Goodman 1998, section 4.1.6; Heafield et al. 2013, section 3.2).
     suffix, context: index, within the order below, of the n-gram without its first (last) word; word ids when n = 2.
     """
 
-    words: Words
-    raw: Integers
-    adjusted: Integers
-    suffix: Integers
-    context: Integers
+    stream: Words
+    n: int
+    ends: Words
+    raw: Words
+    adjusted: Words
+    suffix: Words
+    context: Words
+
+    def words(self, wanted: NDArray[np.bool_] | None = None) -> Words:
+        """Ids in reading order, shape (n-grams, n), of all or of the wanted n-grams."""
+        ends = self.ends if wanted is None else self.ends[wanted]
+        return np.stack([self.stream[ends - k] for k in range(self.n - 1, -1, -1)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -50,67 +58,43 @@ def count(stream: Words, vocabulary: int, order: int) -> Counts:
     """Count a text of ids: each line is BEGIN, its words, END. `vocabulary`: number of ids, specials included."""
     if not 2 <= order <= 6:
         raise ValueError(f"order must be from 2 to 6, got {order}")
-    places, columns = _sorted_columns(stream, vocabulary, order)
-    depth = _first_difference(columns)
-    row_of = np.empty(len(stream), np.int64)
-    row_of[places] = np.arange(len(places))
+    if len(stream) >= 2**31:
+        raise ValueError(
+            f"{len(stream):,} tokens are more than this estimator counts; sample less, or estimator: lmplz"
+        )
+    from kernels.lm_counts import runs
+
+    places, depth, room = _suffix_order(stream, vocabulary, order)
     unigrams = np.zeros(vocabulary, np.int64)
-    top = np.flatnonzero(depth < 1)
-    unigrams[columns[0][top]] = _distinct_before(top, depth, 1)
+    below = stream.copy()  # of each place: index, within the order below, of the n-gram that ends there
+    starts, raw, before = (np.empty(len(places), np.int32) for _ in range(3))
+    size = runs(places, depth, room, 1, starts, raw, before, np.empty(0, np.int32))
+    unigrams[stream[places[starts[:size]]]] = before[:size]
     orders: list[Order] = []
-    below = columns[0].astype(np.int64)  # of each row: index of its n-gram in the order below
     for n in range(2, order + 1):
-        starts = np.flatnonzero((depth < n) & (columns[n - 1] >= 0))
-        raw = _run_lengths(np.flatnonzero(depth < n), starts, len(places))
-        adjusted = raw
+        here = np.zeros(len(stream) if n < order else 0, np.int32)
+        size = runs(places, depth, room, n, starts, raw, before, here)
+        ends = places[starts[:size]]
+        occurrences = raw[:size].copy()
+        adjusted = occurrences
         if n < order:
-            adjusted = np.where(columns[n - 1][starts] == BEGIN, raw, _distinct_before(starts, depth, n))
-        before = places[starts] - 1
-        context = stream[before].astype(np.int64) if n == 2 else below[row_of[before]]
-        words = np.stack([columns[k][starts] for k in range(n - 1, -1, -1)], axis=1)
-        orders.append(Order(words, raw, adjusted, below[starts], context))
-        first = np.zeros(len(places), np.int64)
-        first[starts] = 1
-        below = np.cumsum(first) - 1  # rows whose line is too short for order n are never asked for
+            adjusted = np.where(stream[ends - (n - 1)] == BEGIN, occurrences, before[:size])
+        orders.append(Order(stream, n, ends, occurrences, adjusted, below[ends], below[ends - 1]))
+        below = here
     return Counts(unigrams, orders)
 
 
-def _sorted_columns(stream: Words, vocabulary: int, order: int) -> tuple[Integers, list[Words]]:
-    """Places of all tokens but BEGIN, in suffix order, and their columns; -1 stands for what lies before the line."""
-    places = np.flatnonzero(stream != BEGIN)
-    lines = np.flatnonzero(stream == BEGIN)
-    distance = places - np.repeat(lines, np.diff(np.append(lines, len(stream))) - 1)
-    columns = [np.where(distance >= k, stream[np.maximum(places - k, 0)], -1).astype(np.int32) for k in range(order)]
-    width = max(1, vocabulary).bit_length()
-    per_key = max(1, 63 // width)
-    keys = []
-    for first in range(0, order, per_key):
-        key = np.zeros(len(places), np.int64)
-        for column in columns[first : first + per_key]:
-            key = (key << width) | (column + 1)
-        keys.append(key)
-    rank = np.lexsort(keys[::-1])
-    return places[rank], [column[rank] for column in columns]
+def _suffix_order(stream: Words, vocabulary: int, order: int) -> tuple[Words, NDArray[np.int8], NDArray[np.int8]]:
+    """Places of all tokens but BEGIN in suffix order; of each row its first difference and its distance to BEGIN."""
+    from kernels.lm_counts import first_difference, order_by, pack
 
-
-def _first_difference(columns: list[Words]) -> NDArray[np.int8]:
-    """For each row: the first column in which it differs from the row before; 0 for the first row."""
-    depth = np.full(len(columns[0]), len(columns), np.int8)
-    for k in range(len(columns) - 1, -1, -1):
-        depth[1:][columns[k][1:] != columns[k][:-1]] = k
-    depth[:1] = 0
-    return depth
-
-
-def _run_lengths(all_starts: Integers, starts: Integers, rows: int) -> Integers:
-    """Lengths of the runs that begin at `starts`; a run ends where any run begins."""
-    ends = np.append(all_starts, rows)
-    return ends[np.searchsorted(all_starts, starts) + 1] - starts
-
-
-def _distinct_before(starts: Integers, depth: NDArray[np.int8], n: int) -> Integers:
-    """How many different n+1-grams lie in each run of equal n-grams."""
-    begins = np.append(0, np.cumsum(depth < n + 1, dtype=np.int64))
-    runs = np.flatnonzero(depth < n)
-    ends = np.append(runs, len(depth))[np.searchsorted(runs, starts) + 1]
-    return begins[ends] - begins[starts]
+    packed = np.empty(len(stream), np.int64)
+    pack(stream, BEGIN, packed)
+    places = np.flatnonzero(stream != BEGIN).astype(np.int32)
+    for column in range(order - 1, -1, -1):
+        ordered = np.empty_like(places)
+        order_by(packed, places, column, vocabulary, ordered)
+        places = ordered
+    depth, room = np.empty(len(places), np.int8), np.empty(len(places), np.int8)
+    first_difference(packed, places, order, depth, room)
+    return places, depth, room

@@ -65,11 +65,13 @@ class PerplexityParams(Params):
     )
     binary: bool = Field(
         default=False,
-        description="Score from a trie that KenLM's `build_binary`, on PATH, makes: half as fast, but "
+        description="Score from a trie that KenLM's `build_binary`, on PATH, makes: slower, but "
         "loaded at once and shared by workers.",
     )
     memory: int = decides(
-        1 << 30, ge=64 << 20, description="Bytes that counting n-grams may take before it goes on in files."
+        4 << 30,
+        ge=64 << 20,
+        description="Bytes (or 8GB, 500MB) training may take; a reference that needs more is refused, lmplz spills.",
     )
     min_tokens: int = Field(default=10, ge=1, description="A document with fewer units is unscored (too_short).")
     unscored: Literal["keep", "drop"] = decides(
@@ -92,6 +94,17 @@ class PerplexityParams(Params):
         if twice := sorted({lang for lang in own if own.count(lang) > 1 or lang in declared}):
             raise ValueError(f"one model for a language: {', '.join(twice)} has several")
         return self
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _size(cls, value: Any) -> Any:
+        units = {"MB": 1 << 20, "GB": 1 << 30}
+        if isinstance(value, str) and (unit := units.get(value.strip()[-2:].upper())) is not None:
+            try:
+                return int(float(value.strip()[:-2]) * unit)
+            except (ValueError, OverflowError):
+                raise ValueError("write a size as 4GB or 500MB") from None
+        return value
 
     @field_validator("prune")
     @classmethod

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.perplexity.counts import BEGIN, Integers, Order, Words, count
+from stages.perplexity.counts import BEGIN, Indices, Integers, Order, Words, count
 
 FALLBACK: Final = (0.5, 1.0, 1.5)
 Reals = NDArray[np.float64]
@@ -66,17 +66,18 @@ def estimate(stream: Words, vocabulary: int, order: int, prune: Sequence[int] = 
     limits = limits[: 1 + sum(len(o.raw) > 0 for o in counts.orders)]
     if len(limits) < 2:
         raise TooSmallError("the reference text holds no words")
-    kept = [np.ones(vocabulary, bool), *(o.raw > limit for o, limit in zip(counts.orders, limits[1:], strict=False))]
-    probability = [_unigrams(counts.unigrams, discounts[0])]
-    weights = []
-    for n, (table, keep) in enumerate(zip(counts.orders, kept[1:], strict=False), start=2):
-        below = vocabulary if n == 2 else len(counts.orders[n - 3].raw)
-        p, gamma = _interpolated(table, keep, discounts[n - 1], probability[-1], below)
-        probability.append(p)
-        weights.append(gamma)
-    weights.append(np.ones(len(probability[-1])))
-    words = [np.arange(vocabulary, dtype=np.int32)[:, None], *(o.words for o in counts.orders)]
-    orders = [NGrams(w[k], p[k], b[k]) for w, p, b, k in zip(words, probability, weights, kept, strict=False)]
+    lower = _unigrams(counts.unigrams, discounts[0])
+    orders = []
+    words, kept = np.arange(vocabulary, dtype=np.int32)[:, None], np.ones(vocabulary, bool)
+    tables = counts.orders[: len(limits) - 1]
+    del counts
+    for limit, d in zip(limits[1:], discounts[1:], strict=False):
+        table = tables.pop(0)  # a large one, freed as soon as it is used
+        p, gamma = _interpolated(table, limit, d, lower)
+        orders.append(NGrams(words, lower[kept], gamma[kept]))
+        kept = table.raw > limit
+        words, lower = table.words(kept), p
+    orders.append(NGrams(words, lower[kept], np.ones(len(words))))
     while len(orders) > 2 and not len(orders[-1].words):
         orders.pop()
     if not len(orders[1].words):
@@ -92,7 +93,7 @@ def prune_limits(prune: Sequence[int], order: int) -> list[int]:
     return limits
 
 
-def discounts_of(adjusted: Integers) -> Discounts:
+def discounts_of(adjusted: Indices) -> Discounts:
     """D1, D2, D3+ from the numbers of n-grams with adjusted count 1 to 4 (Chen & Goodman 1998, equation 26)."""
     n1, n2, n3, n4 = (int(x) for x in np.bincount(np.minimum(adjusted, 5), minlength=6)[1:5])
     if not (n1 and n2 and n3):
@@ -114,27 +115,27 @@ def _unigrams(adjusted: Integers, discounts: Discounts) -> Reals:
     return p
 
 
-def _interpolated(table: Order, keep: NDArray[np.bool_], d: Discounts, lower: Reals, below: int) -> tuple[Reals, Reals]:
+def _interpolated(table: Order, limit: int, d: Discounts, lower: Reals) -> tuple[Reals, Reals]:
     """Probabilities of one order, and the back-off weights of the order below (1 where an n-gram is no context)."""
-    kept = np.where(keep, table.adjusted, 0)
-    total = _sums(table.context, table.adjusted, below)
-    pruned = _sums(table.context, table.adjusted - kept, below)
-    ones, twos, more = (_sums(table.context, np.minimum(kept, 3) == size, below) for size in (1, 2, 3))
-    gamma = np.ones(below)
+    from kernels.lm_counts import context_sums
+
+    sums = np.zeros((len(lower), 5), np.int32)
+    context_sums(table.context, table.adjusted, table.raw, limit, sums)
+    total, pruned, ones, twos, more = (np.ascontiguousarray(column) for column in sums.T)
+    del sums
+    gamma = np.ones(len(lower))
     seen = total > 0
     mass = d[0] * ones[seen] + d[1] * twos[seen] + d[2] * more[seen] + pruned[seen]
     gamma[seen] = mass / total[seen]
-    own = (kept - _discount(kept, d)) / total[table.context]
-    return own + gamma[table.context] * lower[table.suffix], gamma
+    kept = np.where(table.raw > limit, table.adjusted, 0)
+    p = kept - _discount(kept, d)
+    p /= total[table.context]
+    p += gamma[table.context] * lower[table.suffix]
+    return p, gamma
 
 
-def _discount(adjusted: Integers, discounts: Discounts) -> Reals:
+def _discount(adjusted: Indices, discounts: Discounts) -> Reals:
     return np.array([0.0, *discounts])[np.minimum(adjusted, 3)]
-
-
-def _sums(groups: Integers, values: NDArray[np.int64] | NDArray[np.bool_], size: int) -> Integers:
-    """Sums of integers by group: exact, since all lie below 2^53."""
-    return np.bincount(groups, weights=values, minlength=size).astype(np.int64)
 
 
 def log10(values: Reals) -> list[float]:

@@ -7,13 +7,16 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from pipeline.hashing import file_hash
 from stages.perplexity import arpa, ngram, references, scoring
 from stages.perplexity.normalise import NORMALISERS
+
+BYTES: Final = 20
+"""What counting and smoothing take at most for each token and order (measured at order 5 on 10 million tokens)."""
 
 
 def prepare(params: Any, folder: Path) -> dict[str, Any]:
@@ -73,6 +76,12 @@ def _reason(said: bytes) -> str:
 
 def _with_own(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, Any], Any]:
     corpus = references.corpus(texts, NORMALISERS[params.normaliser])
+    needed = BYTES * params.order * len(corpus.stream)
+    if needed > params.memory:
+        raise references.ReferenceTextError(
+            f"perplexity: the {path.stem} reference of {corpus.tokens:,} tokens needs about {needed / 1e9:.1f} GB, "
+            f"memory is {params.memory / 1e9:.1f} GB; raise it, take a smaller sample, or set estimator: lmplz"
+        )
     try:
         model = ngram.estimate(corpus.stream, len(corpus.vocabulary), params.order, params.prune)
     except ngram.TooSmallError as error:
@@ -92,7 +101,7 @@ def _with_own(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, 
 def _with_lmplz(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, Any], Any]:
     prune = [str(n) for n in ngram.prune_limits(params.prune, params.order)]
     command = [_program("lmplz", "estimator: own"), "-o", str(params.order), "--discount_fallback", "--prune", *prune]
-    command += ["--arpa", str(path), "-T", f"{path.parent}/", "-S", str(params.memory)]
+    command += ["--arpa", str(path), "-T", f"{path.parent}/", "-S", f"{params.memory}b"]
     counted = {"order": params.order, "documents": 0, "lines": 0, "tokens": 0}
     digests: list[int] = []
     with tempfile.TemporaryFile() as said:

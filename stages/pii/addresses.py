@@ -15,14 +15,10 @@ from typing import Final
 
 from stages.pii.spans import Span, Starts, matches
 
-_PLAIN = (
-    "street|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|terrace|parkway|pkwy|highway|hwy|turnpike|expressway|expy"
-    "|crescent|cres|alley|aly|blv"
-)
-_AMBIGUOUS = (
-    "drive|dr|court|ct|place|pl|way|square|sq|circle|cir|trail|trl|plaza|plz|loop|row|run|walk|path|pike|point|ridge"
-    "|cove"
-)
+_PLAIN = "street|avenue|road|boulevard|lane|terrace|parkway|highway|turnpike|expressway|crescent|alley"
+_PLAIN_SHORT = "str|st|ave|rd|blvd|ln|pkwy|hwy|expy|cres|aly|blv"
+_AMBIGUOUS = "drive|court|place|way|square|circle|trail|plaza|loop|row|run|walk|path|pike|point|ridge|cove"
+_AMBIGUOUS_SHORT = "dr|ct|pl|sq|cir|trl|plz"
 _STATES = (
     "A[LKZR]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|P[AR]|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY]"
     "|Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois"
@@ -31,34 +27,43 @@ _STATES = (
     "|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode[ ]Island|South[ ]Carolina|South[ ]Dakota|Tennessee|Texas|Utah|Vermont"
     "|Virginia|Washington|West[ ]Virginia|Wisconsin|Wyoming"
 )
+_STOP = r"(?![0-9A-Za-z_\u00c0-\u024f])"  # a word ends; Han characters may follow directly
 _DIRECTION = r"(?:N|S|E|W|NE|NW|SE|SW|North|South|East|West)\b\.?"
 _NAME = r"(?:[A-Z][\w'’-]{0,24}|[1-9][0-9]{0,2}(?:st|nd|rd|th|ST|ND|RD|TH))\.?"
-_UNIT = r"(?:(?i:apartment|apt|suite|ste|unit|room|rm|floor|fl|building|bldg)\b\.?[ ]?|\#[ ]?)[A-Za-z0-9-]{1,6}\b"
-STREET_WORDS: Final = tuple(f"{_PLAIN}|{_AMBIGUOUS}".split("|"))
+_UNIT = r"(?:(?i:apartment|apt|suite|ste|unit|room|rm|floor|fl|building|bldg)\b\.?[ ]?|\#[ ]?)[A-Za-z0-9-]{1,6}" + _STOP
+_FIRST = "Avenue|Boulevard|Rue|Place|Chemin|Calle|Avenida|Via|Viale|Rua"
+STREET_WORDS: Final = tuple(f"{_PLAIN}|{_PLAIN_SHORT}|{_AMBIGUOUS}|{_AMBIGUOUS_SHORT}|{_FIRST}".lower().split("|"))
 _US = re.compile(
-    rf"""[1-9](?<![\w.,$€£”’\#/:-].)[0-9]{{0,5}}(?:-[0-9]{{1,4}})?[A-Z]?[ ]+(?![AP]\.?M\b)
+    rf"""[1-9](?<![0-9A-Za-z_\u00c0-\u024f.,$€£”’\#/:-].)[0-9]{{0,5}}(?:-[0-9]{{1,4}})?[A-Z]?[ ]+(?![AP]\.?M\b)
     (?P<direction>{_DIRECTION}[ ]+)?
     (?:{_NAME}[ ]+){{1,4}}?
-    (?:(?P<plain>(?i:{_PLAIN}))\b\.?|(?P<ambiguous>(?i:{_AMBIGUOUS}))\b\.?)
+    (?:(?P<plain>(?i:{_PLAIN})(?:{_STOP})|(?i:{_PLAIN_SHORT})(?:{_STOP})\.?)
+      |(?P<ambiguous>(?i:{_AMBIGUOUS})(?:{_STOP})|(?i:{_AMBIGUOUS_SHORT})(?:{_STOP})\.?))
     (?:[ ]{_DIRECTION}(?![\w]))?
     (?P<unit>(?:,?\s{{1,4}}|[ ]*,[ ]*){_UNIT})?
-    (?P<city>(?:,\s{{0,4}}|\s{{1,4}})(?:[A-Z][A-Za-z.'’-]{{1,24}}[ ]?){{1,3}},?\s{{1,4}}(?:{_STATES})\b\.?
+    (?P<city>(?:,\s{{0,4}}|\s{{1,4}})(?:[A-Z][A-Za-z.'’-]{{1,24}}[ ]?){{1,3}},?\s{{1,4}}(?:{_STATES}){_STOP}
       (?:,?\s{{1,4}}[0-9]{{5}}(?:-[0-9]{{4}})?(?![0-9]))?)?""",
     re.VERBOSE,
 )
+_STREET_FIRST = re.compile(
+    rf"[1-9](?<![0-9A-Za-z_\u00c0-\u024f.,$€£”’\#/:-].)[0-9]{{0,5}}[ ](?:{_FIRST})[ ]"
+    r"(?:d['’]|(?:de|des|du|del|della|di|do|da|dos|das)[ ](?:(?:la|las|los)[ ]|l['’])?)[^\W\d_a-z][\w'’-]{1,24}"
+)
 _END = re.compile(r"[ \t]*(?:[,;:.)\]\"'”’!?|\n\r]|$)")
 _SINCE = re.compile(
-    r"\b(?:in|since|of|by|until|from|during|after|before|the|summer|spring|fall|winter)[ ]+$", re.IGNORECASE
+    r"(?<![A-Za-z])(?:in|since|of|by|until|from|during|after|before|the|summer|spring|fall|winter)[ ]+$", re.IGNORECASE
 )
 _NOT_STREETS: Final = re.compile(r"[ ](?:Hard|Flash|Disk|Supreme|High|District|First|Second|Third|One|Test|Mt|Mount)\b")
 _BOX = re.compile(r"(?<!\w)P\.?[ ]?O\.?[ ]?Box[ ]+[0-9]{1,6}(?![\w])", re.IGNORECASE)
 
 
 def find_us_streets(text: str, starts: Starts = None) -> Iterator[Span]:
-    """US street lines, with unit, city, state and ZIP where they follow."""
+    """US street lines, with unit, city, state and ZIP where they follow, and lines such as `9 Avenue de Lyon`."""
     for match in matches(_US, text, starts):
         if _is_us(text, match):
             yield Span(match.start(), match.end(), "address", "us_street", 0.85 if match["city"] else 0.6)
+    for match in matches(_STREET_FIRST, text, starts):
+        yield Span(match.start(), match.end(), "address", "street_first", 0.6)
 
 
 def find_us_boxes(text: str) -> Iterator[Span]:

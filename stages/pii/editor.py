@@ -16,14 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.documents import DOCUMENTS, EDITS
 from pipeline.rules import Failure, verdicts
 from pipeline.stage import Edited, Editor, Params, StageUse
+from stages.pii import names
 from stages.pii.fields import scrub_json, scrub_plain
-from stages.pii.params import ENTITIES, PIIParams, action, placeholders
+from stages.pii.params import NAMES, PIIParams, action, entities, placeholders
 from stages.pii.scrub import LITERAL, Edit, scrub
+from stages.pii.suspects import suspects
 
 if TYPE_CHECKING:
     from pipeline.sources import Source
@@ -66,9 +70,16 @@ class PII(Editor):
         """The placeholders, in the order of ENTITIES."""
         return placeholders(params)
 
+    @staticmethod
+    def libraries_of(params: Any) -> tuple[str, ...]:
+        """spaCy and its model where names are looked for."""
+        return () if NAMES.keys().isdisjoint(params.entities) else ("spacy", params.names_model)
+
     @classmethod
     def link(cls, params: PIIParams, uses: Sequence[StageUse], sources: Sequence[Source]) -> PIIParams:
         """Take over the tokenizer's own special tokens, whose look-alikes in the text are broken."""
+        if not NAMES.keys().isdisjoint(params.entities):
+            names.require(params.names_model)
         declared = [t for use in uses if use.stage.name == "tokenizer" for t in use.params.special_tokens]
         return PIIParams.model_validate(
             params.model_dump() | {"special_tokens": tuple(dict.fromkeys([*params.special_tokens, *declared]))}
@@ -76,18 +87,40 @@ class PII(Editor):
 
     @staticmethod
     def edit(documents: pa.Table, state: pa.Table | None, params: PIIParams, artefact: Path | None) -> Edited:
-        """See `pipeline.stage.Edited`; `state` and `artefact` are not used."""
-        rows = documents.select(["doc_id", *_REWRITTEN]).to_pylist()
+        """See `pipeline.stage.Edited`; `state` and `artefact` are not used.
+
+        Only documents in which something could be found become Python strings.
+        """
+        places = np.flatnonzero(_suspects(documents, params))
+        rows = documents.select(["doc_id", *_REWRITTEN]).take(places).to_pylist()
         results = [_scrub_document(row, params) for row in rows]
-        columns = {
-            name: pa.array([r.columns[name] for r in results], DOCUMENTS.field(name).type) for name in _REWRITTEN
-        }
+        columns = {name: _merged(documents[name], name, places, results) for name in _REWRITTEN}
         rewritten = [columns.get(name, documents[name]) for name in DOCUMENTS.names]
         return Edited(
             documents=pa.Table.from_arrays(rewritten, schema=DOCUMENTS),
             edits=_edits_table([row["doc_id"] for row in rows], results),
-            verdicts=_verdicts(results, params),
+            verdicts=_verdicts(documents.num_rows, dict(zip(places.tolist(), results, strict=True)), params),
         )
+
+
+def _suspects(documents: pa.Table, params: PIIParams) -> npt.NDArray[np.bool_]:
+    """Documents that could change: a candidate in any field, a placeholder, or an escape in the metadata's JSON."""
+    found = np.array(pc.greater(pc.list_value_length(documents["placeholders"]), 0), dtype=np.bool_)
+    found |= np.array(pc.match_substring(documents["metadata"], "\\"), dtype=np.bool_)
+    for name in ("text", "title", "url", "metadata"):
+        found |= suspects(documents[name], params)
+    return found
+
+
+def _merged(old: pa.ChunkedArray, name: str, places: npt.NDArray[np.int64], results: list[_Result]) -> pa.ChunkedArray:
+    """The column with the results' values at their places."""
+    if not results:
+        return old
+    kind = DOCUMENTS.field(name).type
+    new = pa.array([result.columns[name] for result in results], kind)
+    order = np.arange(len(old))
+    order[places] = len(old) + np.arange(len(results))
+    return pa.chunked_array([*old.cast(kind).chunks, new], kind).take(order)
 
 
 def _scrub_document(row: dict[str, Any], params: PIIParams) -> _Result:
@@ -115,15 +148,16 @@ def _edits_table(doc_ids: list[str], results: list[_Result]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=EDITS)
 
 
-def _verdicts(results: list[_Result], params: PIIParams) -> pa.Table:
-    found = [result.entities() for result in results]
+def _verdicts(documents: int, results: dict[int, _Result], params: PIIParams) -> pa.Table:
+    """`results` by row; in the other rows nothing was found."""
+    found = [results[row].entities() if row in results else [] for row in range(documents)]
     counts = np.array([len(kinds) for kinds in found], dtype=np.float64)
-    dropping = [e for e in ENTITIES if e in params.entities and action(params, e) == "drop_document"]
+    dropping = [e for e in entities(params) if action(params, e) == "drop_document"]
     first = [next((e for e in dropping if e in kinds), None) for kinds in found]
     failures = [Failure("pii_drop", np.array([e is not None for e in first], dtype=bool), detail=first)]
     if params.max_per_document is not None:
         limit = params.max_per_document
         failures.append(Failure("pii_density", counts > limit, counts, float(limit)))
-    empty = np.array([result.is_empty() for result in results], dtype=bool)
+    empty = np.array([row in results and results[row].is_empty() for row in range(documents)], dtype=bool)
     failures.append(Failure("empty_after_pii", empty))
-    return verdicts(len(results), failures)
+    return verdicts(documents, failures)

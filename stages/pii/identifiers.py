@@ -25,7 +25,7 @@ def find_cn_ids(text: str, starts: Starts = None) -> Iterator[Span]:
     """Resident identity numbers (GB 11643): province, a date that exists, and the check character."""
     for match in matches(_CN_ID, text, starts):
         number = "".join(match.groups())
-        if number[:2] in _PROVINCES and _is_date(match[2]) and _mod_11_2(number):
+        if number[:2] in _PROVINCES and _is_date(match[2]) and mod_11_2(number):
             yield Span(match.start(), match.end(), "cn_id", "cn_resident_id", 1.0)
 
 
@@ -37,24 +37,27 @@ def _is_date(digits: str) -> bool:
     return 1850 <= year < 2100
 
 
-def _mod_11_2(number: str) -> bool:
+def mod_11_2(number: str) -> bool:
     """ISO 7064 MOD 11-2: weights 2^(17-i) mod 11 over 17 digits, then the check character."""
     total = sum(int(digit) * pow(2, 17 - i, 11) for i, digit in enumerate(number[:17]))
     return "10X98765432"[total % 11] == number[17].upper()
 
 
 # A run of digits, or groups with one separator throughout: 4-4-4-4 (with 3 more), 4-6-5, 4-6-4, 6-13.
+_CARD_REGION = re.compile(r"[0-9](?:[ \u00a0-]?[0-9]){11}")
 _CARD_RUN = re.compile(rf"[0-9]{_FREE}[0-9]{{11,18}}{_BEHIND}")
 _S = r"([ \u00a0-])"
 _CARD_GROUPS = tuple(
     re.compile(rf"(?=({shape}){_BEHIND}(?!-[0-9]))[0-9]{_FREE}(?<![0-9]-.)")
     for shape in (
-        rf"[0-9]{{4}}{_S}[0-9]{{4}}\2[0-9]{{4}}\2[0-9]{{4}}",
+        rf"[0-9]{{4}}{_S}[0-9]{{4}}\2[0-9]{{4}}\2[0-9]{{4}}(?!\2[0-9]{{4}}(?![0-9]))",
         rf"[0-9]{{4}}{_S}[0-9]{{4}}\2[0-9]{{4}}\2[0-9]{{4}}\2[0-9]{{3}}",
         rf"[0-9]{{4}}{_S}[0-9]{{6}}\2[0-9]{{4,5}}",
         rf"[0-9]{{6}}{_S}[0-9]{{13}}",
     )
 )
+# Two more groups of four before it, or the beginning of an IBAN: a table, or another number's digits.
+_GROUPS_BEFORE = re.compile(r"(?:[0-9]{4}[ -][0-9]{4}|(?<![0-9A-Z])[A-Z]{2}[0-9]{2}(?:[ -][0-9A-Z]{4})*)[ -]\Z")
 _LONG: Final = frozenset(range(16, 20))
 _ISSUERS: Final[tuple[tuple[int, int, frozenset[int]], ...]] = (
     (4, 4, frozenset({13, 16, 19})),  # Visa
@@ -82,15 +85,40 @@ _ISSUERS: Final[tuple[tuple[int, int, frozenset[int]], ...]] = (
 """Ranges of issuer prefixes (ISO/IEC 7812) with the lengths they use."""
 
 
+_BANK_SIGNS: Final = (
+    "银行卡",
+    "銀行卡",
+    "卡号",
+    "卡號",
+    "储蓄卡",
+    "借记卡",
+    "信用卡",
+    "账号",
+    "帐号",
+    "賬號",
+    "帳號",
+    "开户行",
+)
+
+
 def find_cards(text: str, starts: Starts = None) -> Iterator[Span]:
-    """Payment card numbers: issuer prefix, a length that issuer uses, and Luhn."""
+    """Payment card numbers: issuer prefix, a length that issuer uses, and Luhn.
+
+    Chinese banks also issue prefixes that the list does not have: 16 to 19 digits behind a word for bank card.
+    """
+    if starts is None and not _CARD_REGION.search(text):
+        return
     places = {m.span() for m in matches(_CARD_RUN, text, starts)}
     for shape in _CARD_GROUPS:
         places.update(m.span(1) for m in matches(shape, text, starts))
     for start, end in sorted(places):
         digits = re.sub(r"[^0-9]", "", text[start:end])
-        if _issued(digits) and _luhn(digits) and not in_guid(text, start, end):
+        if not luhn(digits) or in_guid(text, start, end) or _GROUPS_BEFORE.search(text, max(0, start - 40), start):
+            continue
+        if _issued(digits):
             yield Span(start, end, "card", "card_luhn", 1.0)
+        elif len(digits) >= 16 and has_context(text, start, frozenset(), _BANK_SIGNS):
+            yield Span(start, end, "card", "card_cn_bank", 0.75)
 
 
 def _issued(digits: str) -> bool:
@@ -99,7 +127,7 @@ def _issued(digits: str) -> bool:
     )
 
 
-def _luhn(digits: str) -> bool:
+def luhn(digits: str) -> bool:
     """Luhn (ISO/IEC 7812-1, annex B): every second digit from the right doubled, digit sums divisible by ten."""
     doubled = sum(sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
     return (doubled + sum(int(digit) for digit in digits[-1::-2])) % 10 == 0

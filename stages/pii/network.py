@@ -40,9 +40,7 @@ _TITLE = re.compile(r"\.[ \t]+\w|[ \t]+[A-Z\u4e00-\u9fff]")
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 
 
-def find(
-    text: str, scope: Literal["public", "all"], starts: Starts = None, colons: Starts = None
-) -> Iterator[Span]:
+def find(text: str, scope: Literal["public", "all"], starts: Starts = None, colons: Starts = None) -> Iterator[Span]:
     """IPv4 and IPv6 addresses, with a prefix length where one follows; `public` leaves reserved ranges out.
 
     An IPv6 address is looked for round a colon (or those `colons` where one can be).

@@ -21,16 +21,48 @@ ENTITIES: Final[dict[str, str]] = {
     "cn_id": "<|cn_id|>",
     "address": "<|address|>",
     "secret": "<|secret|>",
+    "national_id": "<|national_id|>",
 }
 """Every entity with its default placeholder, in the order in which placeholders are declared to a tokenizer."""
 
 JOINER: Final = "\u2060"
 """WORD JOINER: invisible, no white space, no line break; put behind the first character of a look-alike token."""
 
+NAMES: Final[dict[str, str]] = {"person": "<|person|>", "place": "<|place|>"}
+"""Entities that need an installed model, with their default placeholders; never on by themselves."""
+
+_KNOWN: Final = ENTITIES | NAMES
+
 Action = Literal["replace", "drop_document", "keep"]
 Country = Literal["us", "cn"]
 
 _PLACEHOLDER = re.compile(r"<\|[A-Za-z0-9_-]+\|>")
+
+
+class Custom(Params):
+    """A recogniser of one's own: an entity under a name of its own.
+
+    `pattern` is a Python regular expression; its group 1, if it has groups, is the entity, else the whole match.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$", description="the entity's name: a-z, 0-9, _")
+    pattern: str = Field(description="Python regular expression; group 1 is the entity, if there is one")
+    validator: Literal["luhn", "mod_97", "mod_11_2"] | None = Field(
+        default=None, description="check digits over the letters and digits of the match"
+    )
+    context: tuple[str, ...] = Field(default=(), description="words; one must stand shortly before the match")
+    placeholder: str | None = Field(default=None, description="default: <|name|>")
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            compiled = re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        if compiled.search("") is not None:
+            raise ValueError(f"{pattern!r} matches an empty text; every match must hold a character")
+        return pattern
 
 
 class PIIParams(Params):
@@ -48,6 +80,10 @@ class PIIParams(Params):
     addresses: tuple[Country, ...] = Field(default=("us", "cn"), description="countries of exact postal addresses")
     replace: dict[str, str] = Field(default={}, description="placeholder by entity, where the default is not wanted")
     actions: dict[str, Action] = Field(default={}, description="replace (default), drop_document, or keep (only count)")
+    custom: tuple[Custom, ...] = Field(default=(), description="recognisers of one's own")
+    names_model: str = Field(
+        default="en_core_web_sm", description="installed spaCy model for the entities `person` and `place`"
+    )
     max_per_document: int | None = Field(default=None, ge=0, description="more than this many entities drop a document")
     special_tokens: tuple[str, ...] = Field(default=(), description="the tokenizer's other declared specials")
 
@@ -55,9 +91,9 @@ class PIIParams(Params):
     @classmethod
     def _known_entities(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if name not in ENTITIES:
-                raise ValueError(f"{name!r} is no PII entity; {_nearest(name, tuple(ENTITIES))}")
-        return tuple(name for name in ENTITIES if name in names)
+            if name not in _KNOWN:
+                raise ValueError(f"{name!r} is no PII entity; {_nearest(name, tuple(_KNOWN))}")
+        return tuple(name for name in _KNOWN if name in names)
 
     @field_validator("phone_regions")
     @classmethod
@@ -85,11 +121,21 @@ class PIIParams(Params):
 
     @model_validator(mode="after")
     def _coherent(self) -> PIIParams:
+        names = [custom.name for custom in self.custom]
+        for name in names:
+            if name in _KNOWN or names.count(name) > 1:
+                raise ValueError(f"custom: the name {name!r} is taken; each entity needs a name of its own")
+        self._check_tokens()
+        return self
+
+    def _check_tokens(self) -> None:
+        active = entities(self)
         for setting, names in (("replace", self.replace), ("actions", self.actions)):
             for name in names:
-                if name not in self.entities:
-                    raise ValueError(f"{setting}: {name!r} is not an active entity; {_nearest(name, self.entities)}")
-        for name, token in self.replace.items():
+                if name not in active:
+                    raise ValueError(f"{setting}: {name!r} is not an active entity; {_nearest(name, active)}")
+        own = {custom.name: custom.placeholder for custom in self.custom if custom.placeholder is not None}
+        for name, token in (own | self.replace).items():
             if not _PLACEHOLDER.fullmatch(token):
                 raise ValueError(
                     f"replace: {name}: {token!r} is no placeholder; write <|name|> with letters, digits, _ or -"
@@ -100,12 +146,17 @@ class PIIParams(Params):
                     f"the placeholder {token} is also a special token of the tokenizer; rename one of them"
                     " (`replace:` renames a placeholder)"
                 )
-        return self
+
+
+def entities(params: PIIParams) -> tuple[str, ...]:
+    """Every active entity, custom ones last, in the order in which placeholders are declared."""
+    return (*params.entities, *(custom.name for custom in params.custom))
 
 
 def placeholder(params: PIIParams, entity: str) -> str:
     """The token that stands for an entity."""
-    return params.replace.get(entity, ENTITIES[entity])
+    own = {custom.name: custom.placeholder or f"<|{custom.name}|>" for custom in params.custom}
+    return params.replace.get(entity) or own.get(entity) or _KNOWN[entity]
 
 
 def action(params: PIIParams, entity: str) -> Action:
@@ -114,8 +165,8 @@ def action(params: PIIParams, entity: str) -> Action:
 
 
 def placeholders(params: PIIParams) -> list[str]:
-    """The tokens this editor can write, each once, in the order of ENTITIES: they join the declared specials."""
-    written = (placeholder(params, e) for e in params.entities if action(params, e) == "replace")
+    """The tokens this editor can write, each once, in the order of `entities`: they join the declared specials."""
+    written = (placeholder(params, e) for e in entities(params) if action(params, e) == "replace")
     return list(dict.fromkeys(written))
 
 

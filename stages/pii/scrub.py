@@ -76,10 +76,11 @@ def edits_of(text: str, trusted: Sequence[Placeholder], params: PIIParams, track
     In a field without `tracked` spans a placeholder cannot be told from its look-alike: both stay as they are.
     """
     edits: list[Edit] = []
-    tokens = _declared(params) if tracked else params.special_tokens
+    declared = _declared(params)
+    tokens = declared if tracked else params.special_tokens
     for start, end in _outside([(p.start, p.end) for p in trusted], len(text)):
         edits += _joiners(text, start, end, tokens)
-        for left, right in _outside(_lookalikes(text, start, end, params), end, start):
+        for left, right in _outside(_lookalikes(text, start, end, declared), end, start):
             edits += [_edit(span, params) for span in _settled(text, left, right, params)]
     return sorted(edits, key=lambda edit: (edit.start, edit.end))
 
@@ -138,7 +139,7 @@ def _outside(spans: Sequence[tuple[int, int]], end: int, start: int = 0) -> Iter
 def _joiners(text: str, start: int, end: int, tokens: tuple[str, ...]) -> list[Edit]:
     """One joiner in every look-alike, overlapping ones included."""
     places = set()
-    for token in tokens:
+    for token in tokens if any(head in text for head in _heads(tokens)) else ():
         at = text.find(token, start, end)
         while at >= 0:
             places.add(at + 1)
@@ -146,10 +147,18 @@ def _joiners(text: str, start: int, end: int, tokens: tuple[str, ...]) -> list[E
     return [Edit(at, at, LITERAL, "declared_special", None, JOINER) for at in places]
 
 
-def _lookalikes(text: str, start: int, end: int, params: PIIParams) -> list[tuple[int, int]]:
+def _lookalikes(text: str, start: int, end: int, tokens: tuple[str, ...]) -> list[tuple[int, int]]:
     """Where look-alikes stand, broken or not: their text is never searched."""
-    pattern = _lookalike_pattern(_declared(params))
+    if not any(head in text for head in _heads(tokens)):
+        return []
+    pattern = _lookalike_pattern(tokens)
     return [m.span(1) for m in pattern.finditer(text, start, end)] if pattern else []
+
+
+@lru_cache(maxsize=64)
+def _heads(tokens: tuple[str, ...]) -> frozenset[str]:
+    """With what a look-alike begins: few strings, quickly searched for."""
+    return frozenset(head for token in tokens for head in (token[:2], token[0] + JOINER))
 
 
 def _declared(params: PIIParams) -> tuple[str, ...]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kernels.candidate_tables import ENCODED, KINDS, LITERAL, SECRET, Tables, tables
 from stages.pii import addresses, credentials
 from stages.pii.params import JOINER, PIIParams, placeholders
-
-if TYPE_CHECKING:
-    from kernels.candidates import Tables
 
 _BY_ENTITY: Final = {
     "email": ("email", "encoded"),
@@ -31,7 +29,6 @@ _BY_COUNTRY: Final = {"us": ("us_address", "box"), "cn": ("cn_house",)}
 
 def candidates(text: str, params: PIIParams) -> dict[str, list[int]]:
     """Places of `text`, in code points, where a match of each kind (`kernels.candidates.KINDS`) can begin."""
-    from kernels.candidates import KINDS
     from kernels.candidates import candidates as scan
 
     found = scan(text.encode(), _tables(_tokens(params)), _wanted(params))
@@ -64,8 +61,6 @@ def _tokens(params: PIIParams) -> tuple[str, ...]:
 
 
 def _wanted(params: PIIParams) -> int:
-    from kernels.candidates import KINDS
-
     names = {"wide", "literal"}.union(*(_BY_ENTITY.get(entity, ()) for entity in params.entities))
     if "phone" in params.entities:
         names |= {"phone", "mobile"} if "CN" in params.phone_regions else {"phone"}
@@ -76,8 +71,6 @@ def _wanted(params: PIIParams) -> int:
 
 @lru_cache(maxsize=16)
 def _tables(tokens: tuple[str, ...]) -> Tables:
-    from kernels.candidates import ENCODED, LITERAL, SECRET, tables
-
     literals = [(anchor, SECRET, free) for anchor, free in credentials.ANCHORS] + [("%40", ENCODED, False)]
     for token in tokens:
         literals += [(token[:2], LITERAL, False), (token[0] + JOINER, LITERAL, False)]

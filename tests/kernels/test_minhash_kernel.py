@@ -40,10 +40,9 @@ def units(text: str) -> tuple[list[int], int]:
         elif kind != normaliser.IGNORED:
             for unit in (word, chr(code) if kind == normaliser.CHARACTER else ""):
                 if unit:
-                    state = minhash.START
-                    for c in unit:
-                        state = (state ^ ord(c)) * minhash.STEP & M64
-                    found.append(finished(state))
+                    found.append(
+                        finished(sum(ord(c) * pow(minhash.STEP, j, 1 << 64) for j, c in enumerate(unit)) & M64)
+                    )
             word = ""
             characters += kind == normaliser.CHARACTER
     return found, characters
@@ -261,3 +260,20 @@ def test_places_are_those_of_the_units(text: str) -> None:
     expected = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in places(text)]
     assert list(zip(starts[:count].tolist(), ends[:count].tolist(), strict=True)) == expected
     assert (count, single) == (len(units(text)[0]), units(text)[1])
+
+
+pieces = st.sampled_from(["word", "a", " ", ".", "é", "你", "\u00ad", "x" * 63, "y" * 130, "\n", "z" * 600, " " * 300])
+
+
+@given(st.lists(pieces, max_size=30).map("".join))
+@example("x" * 511 + " y")
+@example("x" * 512)
+@example("x" * 513 + " b")
+@example("a " * 256 + "é")
+@example("a" * 127 + "é" + "b" * 127 + "\u00ad" + "c d")
+@settings(deadline=None, max_examples=150)
+def test_words_are_the_same_whatever_stretch_of_ascii_they_stand_in(text: str) -> None:
+    data, offsets = buffers([text])
+    values, ends = np.empty(len(data) // 2 + 2, np.int64), np.zeros(2, np.int64)
+    minhash.shingles(data, offsets, TABLE, 1, 1, values, ends)
+    assert [v & M64 for v in values[: ends[1]].tolist()] == shingles(text, 1, 1)

@@ -61,3 +61,12 @@ def test_pieces_with_one_hash_are_told_apart_by_their_bytes():
     full = np.flatnonzero(rows[:, pieces.KEY])
     assert listed(state) == {b"12345678": (2, 1), b"12345679": (1, 1)}
     assert (rows[full, pieces.KEY] < 0).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(words, max_size=20), max_size=6), st.integers(0, 6))
+def test_a_table_takes_up_the_counts_of_another(documents, cut):
+    one, two = count(documents[:cut]), count(documents[cut:])
+    store, offsets, counts, holding = pieces.listing(two[0], two[1], two[3])
+    both = pieces.absorb(store, offsets[1:].copy(), counts, holding, *one)
+    assert listed(both) == expected(documents)

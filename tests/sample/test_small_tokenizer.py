@@ -12,7 +12,7 @@ import pytest
 import curate
 
 SPECIALS = ["<|endoftext|>", "<|email|>", "<|phone|>", "<|ip|>", "<|card|>", "<|iban|>", "<|ssn|>", "<|itin|>",
-            "<|cn_id|>", "<|address|>", "<|secret|>"]  # fmt: skip
+            "<|cn_id|>", "<|address|>", "<|secret|>", "<|national_id|>"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

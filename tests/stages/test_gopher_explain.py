@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +38,11 @@ def said(text: str, rule: str) -> list[str]:
         ("max_short_lines", f"short\n{'x' * 30}", ["short"]),
         ("max_curly_brackets", "a { b } {", ["{", "{"]),
         ("max_lorem_ipsum", "x Lorem Ipsum y", ["Lorem Ipsum"]),
+        ("max_digits", "a 12 3½", ["12", "3½"]),
+        ("max_upper_case", "Nasa NASA", ["N", "NASA"]),
+        ("max_urls", "看http://a.io磨坊 WWW.b.cn, x", ["http://a.io", "WWW.b.cn,"]),
+        ("max_white_space", "a  b\n\nc", ["  ", "\n\n"]),
+        ("max_longest_line", "a\nbbb\nccc", ["bbb"]),
         ("max_duplicate_lines", "one\ntwo\n one \n\ntwo", ["one", "two"]),
         ("max_duplicate_line_characters", "one\none", ["one"]),
         ("max_duplicate_paragraphs", "a\nb\n\nc\n\n a\nb ", ["a\nb"]),
@@ -57,7 +63,7 @@ def test_a_rule_has_its_places(rule: str, text: str, places: list[str]) -> None:
 
 @pytest.mark.parametrize("rule", CATALOGUE)
 def test_every_rule_has_places_or_speaks_of_the_whole_document(rule: str) -> None:
-    text = "\n\n".join(["# a - 12 - {Lorem ipsum} b c d e f g h i j…", "• x", "no"] * 3)
+    text = "\n\n".join(["# a - 12 - {Lorem ipsum} b c d e f g h i www.j…", "• x", "no"] * 3)
     assert (explain(text, rule) == []) == (rule in NOWHERE)
     assert Gopher.explain(text, GopherParams(), rule) == explain(text, rule)
     assert explain("", rule) == []
@@ -100,11 +106,22 @@ def assert_as_measured(text: str) -> None:
     assert len(explain(text, "max_symbol_ratio")) == round(row["symbol_ratio"] * row["words"]) or not row["words"]
     unfinished = row["lines"] - round(row["terminal_line_ratio"] * row["lines"])
     assert len(explain(text, "min_terminal_lines")) == unfinished
+    for rule, name in (("max_digits", "digit"), ("max_urls", "url"), ("max_white_space", "white_space")):
+        assert sum(b - a for a, b in explain(text, rule)) == round(row[f"{name}_ratio"] * len(text))
+    assert max((b - a for a, b in explain(text, "max_longest_line")), default=0) == row["longest_line"]
     whole = sum(map(len, listed))
     for n in (2, 3, 4):
         assert inside(text, f"max_top_{n}gram") == round(row[f"top_{n}gram_ratio"] * whole)
     for n in range(5, 11):
         assert inside(text, f"max_duplicate_{n}gram") == round(row[f"duplicate_{n}gram_ratio"] * whole)
+
+
+@pytest.mark.parametrize("unit", ["a ", " ", "磨", "a\n", "#", "www.", "{", "a\n\n"])
+@pytest.mark.parametrize("rule", CATALOGUE)
+def test_finding_places_takes_time_in_proportion_to_the_length(unit: str, rule: str) -> None:
+    start = time.process_time()
+    explain(f"a{unit * 50_000}b", rule)
+    assert time.process_time() - start < 5.0  # well below a second; quadratic time would be minutes
 
 
 def inside(text: str, rule: str) -> int:

@@ -16,6 +16,8 @@ from corpus import documents
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from toys import Project, files, manifests
+from toys import documents as rows_of
 
 from pipeline.documents import DOCUMENTS, EDITS, VERDICT
 from pipeline.stage import measuring
@@ -228,3 +230,28 @@ def test_editing_without_a_state_is_an_error() -> None:
 def test_settings_that_cannot_work_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         LineDedupParams(**settings)
+
+
+def test_in_a_run_two_sources_in_several_files_lose_the_menu_but_once(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for k in range(3):
+        bodies = [f"{MENU}\nThis is body number {k} {j} of them all." for j in range(5)]
+        project.write(f"inputs/{k}.jsonl", [*bodies, MENU])
+    sources = [
+        {"name": "second", "path": "inputs/[12].jsonl", "license": "CC0-1.0", "priority": 2},
+        {"name": "first", "path": "inputs/0.jsonl", "license": "CC0-1.0", "priority": 1},
+    ]
+    project.config([{"ingest": {}}, {"line_dedup": {"min_documents": 4}}], sources)
+    project.run()
+    rows = rows_of(tmp_path / "run", "line_dedup")
+    holders = [row for row in rows if MENU in row["text"]]
+    first = sorted(r["doc_id"] for r in rows_of(tmp_path / "run") if r["source"] == "first")[0]
+    assert [row["doc_id"] for row in holders] == [first]
+    assert len(rows) in (15, 16)  # a document of the menu alone is left only where it is the first
+    fitted = manifests(tmp_path / "run")["line_dedup"]["fitted"]
+    assert fitted == {"units": 1, "removals": 17, "most_documents": 18}
+    project.run("two", workers=2)
+    assert files(tmp_path / "two") == files(tmp_path / "run")
+    again = project.run(overrides=["line_dedup.min_documents=19"])
+    assert not any("surveys" in name for name in again.computed)
+    assert all(MENU in row["text"] for row in rows_of(tmp_path / "run", "line_dedup"))

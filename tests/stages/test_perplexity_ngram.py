@@ -94,7 +94,7 @@ def test_adjusted_counts_are_distinct_left_neighbours_but_occurrences_after_a_li
     counts = count(np.array(stream, np.int32), 5, 3)
     assert counts.unigrams.tolist() == [0, 0, 1, 1, 3]  # </s> after b; a after <s>; b after a, <s>, b
     order = counts.orders[0]
-    columns = (order.words.tolist(), order.raw.tolist(), order.adjusted.tolist())
+    columns = (order.words().tolist(), order.raw.tolist(), order.adjusted.tolist())
     pairs = {tuple(w): (r, a) for w, r, a in zip(*columns, strict=True)}
     assert pairs == {(1, 3): (2, 2), (1, 4): (1, 1), (3, 4): (2, 1), (4, 4): (1, 1), (4, 2): (3, 2)}
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.documents import DOCUMENTS, EDITS, VERDICT
 from pipeline.stage import Edited
-from stages.pii import PII, PIIParams
+from stages.pii import PII, PIIParams, editor
 
 
 def document(doc_id: str, text: str, **columns: Any) -> dict[str, Any]:
@@ -131,3 +131,28 @@ def test_a_broken_trusted_span_names_its_document() -> None:
     broken = document("d7", "text", placeholders=[{"start": 0, "end": 3, "token": "<|x|>"}])
     with pytest.raises(ValueError, match=r"document d7: placeholder span 0\.\.3"):
         edit(broken)
+
+
+def test_a_document_without_a_candidate_never_becomes_a_python_string(monkeypatch: pytest.MonkeyPatch) -> None:
+    scrubbed = []
+
+    def note(row: dict[str, Any], params: PIIParams) -> Any:
+        scrubbed.append(row["doc_id"])
+        return scrub_document(row, params)
+
+    scrub_document = editor._scrub_document
+    monkeypatch.setattr(editor, "_scrub_document", note)
+    result = edit(
+        document("plain", "Nothing of the kind, not even in 2031."),
+        document("email", "to zoe@example.org"),
+        document("title", "plain", title="8.8.8.8"),
+        document("url", "plain", url="https://example.org/?m=zoe@example.org"),
+        document("metadata", "plain", metadata='{"a": "zoe@example.org"}'),
+        document("escape", "plain", metadata='{"a": "zoe\\u0040example.org"}'),
+        document("look-alike", "a literal <|email|>"),
+        document("trusted", "<|x|>", placeholders=[{"start": 0, "end": 5, "token": "<|x|>"}]),
+        document("last", "Still nothing.", title="No", url="https://example.org/a", metadata='{"n": 1.5}'),
+    )
+    assert scrubbed == ["email", "title", "url", "metadata", "escape", "look-alike", "trusted"]
+    assert result.documents["doc_id"].to_pylist() == ["plain", *scrubbed, "last"]
+    assert "zoe" not in str(result.documents.to_pylist())

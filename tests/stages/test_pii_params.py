@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from stages.pii import ENTITIES, PIIParams, placeholders
@@ -51,3 +54,14 @@ def test_a_wrong_setting_says_what_is_wrong_and_what_is_near(settings: dict[str,
     with pytest.raises(ValidationError) as error:
         PIIParams(**settings)
     assert message in str(error.value)
+
+
+def test_the_settings_that_the_page_shows_are_valid() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pii.md").read_text(encoding="utf-8")
+    settings = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])["stages"][0]["pii"]
+    params = PIIParams.model_validate(settings)
+    assert placeholders(params) == [
+        *("<|email|>", "<|phone|>", "<|card|>", "<|iban|>", "<|id|>", "<|address|>", "<|national_id|>", "<|badge|>"),
+    ]
+    named = set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) | {"us_itin", "place"}
+    assert named == set(ENTITIES) | {"person", "place"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,14 @@ import pytest
 from pii_data import annotated_sentences
 
 from stages.pii import PIIParams, find
+
+DEFAULT = PIIParams()
+STREET_WORD = re.compile(
+    r"\b(?:street|str|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|terrace|parkway|pkwy|highway|hwy|turnpike|expressway"
+    r"|crescent|cres|alley|drive|dr|court|ct|place|pl|way|square|sq|circle|cir|trail|plaza|loop|row|run|walk|path|pike"
+    r"|point|ridge|cove)\b",
+    re.IGNORECASE,
+)
 
 ENTITIES = {
     "EMAIL_ADDRESS": "email",
@@ -72,3 +81,46 @@ def test_recall_and_precision_on_annotated_sentences() -> None:
         assert right[entity] / spans[entity] >= 0.98, entity
         assert right[entity] / (right[entity] + wrong[entity]) >= 0.95, entity
     assert right["phone"] / (right["phone"] + wrong["phone"]) >= 0.90
+
+
+PRESIDIO_REGIONS = ("US", "GB", "DE", "FR", "IL", "IN", "CA", "BR")
+
+
+@pytest.mark.parametrize("regions", [("US", "CN"), PRESIDIO_REGIONS])
+def test_phone_numbers_that_are_valid_in_a_configured_region_are_found(regions: tuple[str, ...]) -> None:
+    params = PIIParams(phone_regions=regions)
+    valid = found = right = finds = 0
+    for text, annotated in annotated_sentences():
+        gold = {(s["start"], s["end"]) for s in annotated if s["type"] == "PHONE_NUMBER"}
+        own = {(s.start, s.end) for s in find(text, params) if s.entity == "phone"}
+        expected = {(a, b) for a, b in gold if any(_is_valid(text[a:b], region) for region in regions)}
+        valid, found = valid + len(expected), found + len(expected & own)
+        right, finds = right + len(own & gold), finds + len(own)
+    assert found / valid >= 0.95
+    assert right / finds >= 0.90
+
+
+def _is_valid(number: str, region: str) -> bool:
+    import phonenumbers
+
+    try:
+        return bool(phonenumbers.is_valid_number(phonenumbers.parse(number, region)))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def test_street_lines_with_a_number_and_an_english_street_word_are_found() -> None:
+    places = ("LOCATION", "GPE", "ADDRESS", "STREET_ADDRESS")
+    wanted = found = right = finds = 0
+    for text, annotated in annotated_sentences():
+        own = [(s.start, s.end) for s in find(text, DEFAULT) if s.entity == "address"]
+        for span in annotated:
+            value = text[span["start"] : span["end"]]
+            if span["type"] == "STREET_ADDRESS" and re.search("[0-9]", value) and STREET_WORD.search(value):
+                wanted += 1
+                found += any(start < span["end"] and span["start"] < end for start, end in own)
+        gold = [(s["start"], s["end"]) for s in annotated if s["type"] in places]
+        finds += len(own)
+        right += sum(any(start < b and a < end for a, b in gold) for start, end in own)
+    assert found / wanted >= 0.90
+    assert right / finds >= 0.90

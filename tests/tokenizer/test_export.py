@@ -125,6 +125,18 @@ def test_the_configuration_names_the_end_of_text(tmp_path):
     assert config["added_tokens_decoder"][str(trained("o200k").first_special)]["content"] == "<|e|>"
 
 
+def test_transformers_loads_the_folder_and_encodes_alike(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra `bench`)")
+    ours = trained("o200k")
+    export.write_exports(ours, tmp_path, "x")
+    theirs = transformers.AutoTokenizer.from_pretrained(str(tmp_path))
+    assert theirs.eos_token == "<|endoftext|>" and len(theirs) == ours.vocab_size
+    for text in [*TEXTS, "x <|endoftext|> . , 日本\r\n"]:
+        ids = theirs.encode(text, add_special_tokens=False)
+        assert ids == ours.encode(text, "all")
+        assert theirs.decode(ids) == text
+
+
 def test_a_custom_pattern_that_tiktoken_cannot_carry_is_refused_for_it_alone(tmp_path):
     done = export.write_exports(trained(r"\w+"), tmp_path, "x")
     assert list(done.refused) == ["x.tiktoken"]

@@ -1,29 +1,18 @@
-import json
 import random
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from reference.bpe_peers import hugging_face_merges, spelled
 
-from tokenizer import counts, reference, trainer
+from tokenizer import counts, trainer
 from tokenizer.model import Tokenizer
-from tokenizer.patterns import GPT2, pattern
+from tokenizer.patterns import pattern
 from tokenizer.trainer import train
 
 
 def table(pieces: dict[bytes, int]) -> pa.Table:
     return pa.table({"piece": pa.array(pieces, pa.large_binary()), "count": pa.array(pieces.values(), pa.int64())})
-
-
-def spelled(found: trainer.Training) -> list[tuple[str, str]]:
-    """Merges in GPT-2's byte alphabet."""
-    alphabet = reference.byte_alphabet()
-    names = [alphabet[b] for b in range(256)]
-    out = []
-    for left, right, _ in found.merges.tolist():
-        out.append((names[left], names[right]))
-        names.append(names[left] + names[right])
-    return out
 
 
 def test_the_worked_example_aabaab_gives_97_97_and_256_98():
@@ -56,23 +45,6 @@ def test_the_huggingface_rule_gives_the_merges_of_that_library_on_real_text(shar
     found = train(counts.count_pieces(pa.array(texts), None, pattern("gpt2")), 256 + 3000, (), "huggingface")
     assert spelled(found) == hugging_face_merges(texts, 3000, 1)
     assert found.ties > 100
-
-
-def hugging_face_merges(texts: list[str], merges: int, minimum: int) -> list[tuple[str, str]]:
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
-
-    theirs = Tokenizer(models.BPE())
-    split = pre_tokenizers.Split(Regex(GPT2), "isolated")
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    theirs.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    theirs.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=256 + merges, min_frequency=minimum, show_progress=False, initial_alphabet=alphabet
-        ),
-    )
-    return [tuple(pair) for pair in json.loads(theirs.to_str())["model"]["merges"]]
 
 
 def test_repeated_and_shuffled_trainings_have_one_vocabulary_hash():
@@ -163,3 +135,24 @@ def test_a_piece_counted_two_to_the_33_times():
     found = train(table({b"ab": 2**33, b"bc": 2**33 - 1, b"xy": 2**33}), 259)
     assert found.merges.tolist() == [[97, 98, 2**33], [120, 121, 2**33], [98, 99, 2**33 - 1]]
     assert found.tied.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("guess", [1, 2, 3, 5, 8, 100])
+@pytest.mark.parametrize("tie_rule", trainer.TIE_RULES)
+def test_what_is_taken_for_rare_never_changes_the_merges(guess, tie_rule, monkeypatch):
+    rng = random.Random(guess)
+    pieces = {bytes(rng.choices(b"abcde", k=rng.randint(1, 9))): rng.randint(1, 6) for _ in range(200)}
+    for wanted in (20, 60, 400):
+        plain = train(table(pieces), 256 + wanted, (), tie_rule)
+        monkeypatch.setattr(trainer, "_rare", lambda *_: guess)
+        guessed = train(table(pieces), 256 + wanted, (), tie_rule)
+        monkeypatch.undo()
+        assert np.array_equal(plain.merges, guessed.merges) and np.array_equal(plain.tied, guessed.tied)
+        known = reference_merges(pieces, wanted, tie_rule)
+        assert plain.merges.tolist() == known
+
+
+def reference_merges(pieces: dict[bytes, int], wanted: int, tie_rule: str) -> list[list[int]]:
+    from tokenizer import reference
+
+    return [list(merge) for merge in reference.train(pieces, wanted, tie_rule)]

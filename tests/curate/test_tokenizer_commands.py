@@ -1,0 +1,83 @@
+"""`curate tokenizer …` on files of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+TEXT = "the cat sat on the mat, the cat's hat 12345\n"
+
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tokenizer.train_files import train_files
+
+    root = tmp_path_factory.mktemp("tokenizer")
+    (root / "a.txt").write_text(TEXT * 3)
+    train_files([root / "a.txt"], root / "t", vocab_size=280, specials=["<|e|>"])
+    return root / "t"
+
+
+def test_a_training_takes_a_normalization_padding_and_threads(call: Call, folder: Path, tmp_path: Path) -> None:
+    options = ["--vocab-size", 270, "--normalization", "NFC", "--pad-to-multiple", 128, "--threads", 2]
+    result = call("tokenizer", "train", folder.parent / "a.txt", "--out", tmp_path / "t", *options, "--json")
+    report = json.loads(result.stdout)
+    assert (report["normalization"], report["n_real"], report["n_padded"]) == ("NFC", 270, 384)
+    assert report["refused"] == {"tokenizer.tiktoken": "the tokenizer normalises to NFC; tiktoken does not"}
+    wrong = call("tokenizer", "train", folder.parent / "a.txt", "--out", tmp_path, *options[:3], "nfd")
+    assert wrong.exit_code == 2 and "normalization: 'nfd' is unknown; use one of none, NFC, NFKC" in wrong.stderr
+
+
+def test_explain_shows_pieces_tokens_and_merges(call: Call, folder: Path) -> None:
+    lines = call("tokenizer", "explain", folder, "the cat").stdout.splitlines()
+    assert lines[0].startswith("piece 'the' -> ") and any(line.startswith("  rank") for line in lines)
+    found = json.loads(call("tokenizer", "explain", folder, "the cat", "--json").stdout)
+    assert [piece["piece"] for piece in found] == ["the", " cat"]
+
+
+def test_verify_is_quiet_about_a_sound_folder_and_fails_for_a_changed_one(
+    call: Call, folder: Path, tmp_path: Path
+) -> None:
+    import shutil
+
+    good = call("tokenizer", "verify", folder)
+    assert good.exit_code == 0 and " come back, 1 special, 0 unreachable; sound: tokenizer.json, " in good.stdout
+    shutil.copytree(folder, tmp_path / "t")
+    (tmp_path / "t" / "merges.txt").write_text("#version: 0.2\n")
+    bad = call("tokenizer", "verify", tmp_path / "t", "--json")
+    assert bad.exit_code == 1 and json.loads(bad.stdout)["problems"] == [bad.stderr.strip()]
+    (tmp_path / "t" / "model.json").write_text("{")
+    assert call("tokenizer", "verify", tmp_path / "t").exit_code == 2
+
+
+def test_export_writes_the_same_files_again(call: Call, folder: Path, tmp_path: Path) -> None:
+    result = call("tokenizer", "export", folder, "--out", tmp_path / "again", "--json")
+    written = json.loads(result.stdout)["files"]
+    assert len(written) == 6
+    for name in written:
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_evaluate_compares_tokenizers_on_files(call: Call, folder: Path) -> None:
+    file = folder.parent / "a.txt"
+    against = ["--against", folder / "tokenizer.json"]
+    rows = json.loads(call("tokenizer", "evaluate", folder, file, *against, "--json").stdout)
+    assert [row["group"] for row in rows] == ["a.txt", "all"] * 2
+    assert rows[0]["tokens"] == rows[2]["tokens"] and rows[0]["bytes"] == len(TEXT) * 3
+    assert "bytes per token, 1 documents" in call("tokenizer", "evaluate", folder, file).stdout
+
+
+def test_evaluate_wants_files_or_a_run(call: Call, folder: Path, tmp_path: Path) -> None:
+    result = call("tokenizer", "evaluate", folder)
+    assert result.exit_code == 2 and "give either files or --run" in result.stderr
+    result = call("tokenizer", "evaluate", folder, folder.parent / "a.txt", "--against", tmp_path)
+    assert result.exit_code == 2 and "holds neither model.json nor tokenizer.json" in result.stderr
+    result = call("tokenizer", "evaluate", folder, "--run", tmp_path)
+    assert result.exit_code == 2 and "has no tokenizer; give files instead" in result.stderr

@@ -1,0 +1,52 @@
+"""Why a text has the ids it has: its pieces, their tokens, and the merges in the order in which they happen."""
+
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from tokenizer import splitting
+from tokenizer.model import Tokenizer
+from tokenizer.reference import merge
+from tokenizer.trainer import BASE
+
+
+def explain(tokenizer: Tokenizer, text: str) -> list[dict[str, Any]]:
+    """Per piece: `piece` (text), `bytes` (hex), `tokens` and `merges`, as JSON values.
+
+    tokens: id, text, bytes (hex), rank of the merge that made it (None: a byte). merges: rank, left, right and new id,
+    and the symbols behind it. Special tokens in the text are ordinary text. The slow, obvious way: merge after merge.
+    """
+    rank_of = {(left, right): rank for rank, (left, right) in enumerate(tokenizer.merges.tolist())}
+    return [_piece(tokenizer, piece, rank_of) for piece in pieces_of(tokenizer, text)]
+
+
+def pieces_of(tokenizer: Tokenizer, text: str) -> list[bytes]:
+    """The pieces of a text, after normalisation."""
+    segments = splitting.segments_of(splitting.as_large_string(pa.array([text], pa.large_string())))
+    segments = splitting.normalised(segments, tokenizer.normalization)
+    ends, _ = splitting.split(segments, tokenizer.pattern)
+    cuts = [int(segments.starts[0]), *ends.tolist()]
+    return [segments.data[a:b].tobytes() for a, b in pairwise(cuts)]
+
+
+def _piece(tokenizer: Tokenizer, piece: bytes, rank_of: dict[tuple[int, int], int]) -> dict[str, Any]:
+    ids = list(piece)
+    merges = []
+    while found := [rank_of[pair] for pair in pairwise(ids) if pair in rank_of]:
+        rank = min(found)
+        left, right = tokenizer.merges[rank].tolist()
+        ids = merge(ids, (left, right), BASE + rank)
+        symbols = [_text(tokenizer.token_bytes(i)) for i in ids]
+        merges.append({"rank": rank, "left": left, "right": right, "id": BASE + rank, "symbols": symbols})
+    tokens = [_token(tokenizer, i) for i in ids]
+    return {"piece": _text(piece), "bytes": piece.hex(), "tokens": tokens, "merges": merges}
+
+
+def _token(tokenizer: Tokenizer, id_: int) -> dict[str, Any]:
+    token = tokenizer.token_bytes(id_)
+    return {"id": id_, "text": _text(token), "bytes": token.hex(), "rank": id_ - BASE if id_ >= BASE else None}
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
