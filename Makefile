@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 STAMP_TEST := .venv/.installed-test
+DATA ?= $(or $(CURATE_TEST_DATA),../shared/data)
 
 .PHONY: venv small test lint bench docs clean sample
 
@@ -30,6 +31,15 @@ lint: $(STAMP_TEST)
 
 test: lint
 	$(BIN)/python -m pytest -q
+
+# peers that need an environment of their own are asked for by the scripts' options; see docs/benchmarks.md
+bench: $(STAMP_TEST)
+	$(BIN)/python benchmarks/ingest.py
+	$(BIN)/python benchmarks/gopher.py
+	$(BIN)/python benchmarks/perplexity.py
+	$(BIN)/python benchmarks/dedup.py $(DATA)/trusted/technical-en.jsonl.zst
+	$(BIN)/python benchmarks/pii.py $(DATA)/trusted/technical-en.jsonl.zst $(DATA)/web/c4-1000.jsonl.zst
+	$(BIN)/python benchmarks/tokenizer.py $(wildcard $(DATA)/trusted/*.jsonl.zst)
 
 docs: $(STAMP)
 	$(BIN)/python docs/make_configuration.py
