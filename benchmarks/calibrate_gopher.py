@@ -70,7 +70,7 @@ def print_profile(kind: str, profile: str, documents: Sequence[tuple[str, str]])
     if not all(halves.values()):
         print(f"\n### {kind}: too few documents")
         return
-    measures, fitted = judged(halves[True], profile, "gopher")
+    measures, _ = judged(halves[True], profile, "gopher")
     held = judged(halves[False], profile, "gopher")[1]
     print(
         f"\n### {kind}, profile `{profile}`: {len(halves[True]):,} documents fitted, {len(halves[False]):,} held out\n"

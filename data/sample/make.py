@@ -71,8 +71,6 @@ def build(target: Path) -> None:
     inputs.mkdir(parents=True)
     key = Key()
     write_essays(inputs)
-    for name, folder in (("guides", "markdown"), ("code", "code")):
-        copy(sorted((HERE / "texts" / folder).iterdir()), inputs / name)
     write_pages(inputs, key)
     write_digests_en(inputs / "digests-en", key)
     write_digests_zh(inputs / "digests-zh", key)
@@ -90,12 +88,6 @@ def write(file: Path, data: bytes | Sequence[bytes]) -> None:
     """Write bytes, or lines of bytes, and make the folder."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data if isinstance(data, bytes) else b"".join(data))
-
-
-def copy(files: Iterable[Path], folder: Path) -> None:
-    """Copy written texts unchanged."""
-    for file in files:
-        write(folder / file.name, file.read_bytes())
 
 
 def write_essays(inputs: Path) -> None:

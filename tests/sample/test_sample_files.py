@@ -79,10 +79,11 @@ def natural() -> dict[str, frozenset[str]]:
     for source in ("essays-en", "digests-en", "digests-zh"):
         found |= {r["id"]: shingles(r["text"]) for r in records(source)}
     encodings = {"pages-zh-gbk": "gb18030", "pages-zh-big5": "big5"}
-    for folder in ("guides", "code", "pages-zh", *encodings):
-        for file in sorted((INPUTS / folder).iterdir()):
+    written = (SAMPLE / "texts" / "markdown", SAMPLE / "texts" / "code")
+    for folder in (*written, INPUTS / "pages-zh", *(INPUTS / name for name in encodings)):
+        for file in sorted(folder.iterdir()):
             if file.name != "99-binary.txt":
-                found[file.name] = shingles(file.read_text(encoding=encodings.get(folder, "utf-8-sig")))
+                found[file.name] = shingles(file.read_text(encoding=encodings.get(folder.name, "utf-8-sig")))
     return found
 
 
