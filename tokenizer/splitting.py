@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tokenizer.patterns import Pattern
 
-BLOCK_BYTES = 1 << 22  # text that is split at once
+BLOCK_BYTES = 1 << 20  # text that is split at once
 
 Cut = tuple[int, int, int]  # start and stop in bytes from the document's first byte; index of the special token
 Cuts = Mapping[int, Sequence[Cut]]  # by row
