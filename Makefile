@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 STAMP_TEST := .venv/.installed-test
 DATA ?= $(or $(CURATE_TEST_DATA),../shared/data)
 
-.PHONY: venv small test lint bench docs clean sample
+.PHONY: venv small test test-slow test-faults lint bench docs clean sample
 
 venv: $(STAMP)
 
@@ -30,7 +30,13 @@ lint: $(STAMP_TEST)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -m "not slow and not faults" --durations=10
+
+test-slow: $(STAMP_TEST)
+	$(BIN)/python -m pytest -q -m slow --durations=10
+
+test-faults: $(STAMP_TEST)
+	$(BIN)/python -m pytest -q -m faults --durations=10
 
 # peers that need an environment of their own are asked for by the scripts' options; see docs/benchmarks.md
 bench: $(STAMP_TEST)

@@ -28,6 +28,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.faults
 def test_a_full_disk_is_an_error_without_left_overs_and_the_run_goes_on_when_there_is_room(
     tmp_path: Path, tiny_disk: Path
 ) -> None:

@@ -59,7 +59,13 @@ def start(project: Project, *arguments: str, **environ: str) -> subprocess.Popen
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=hear_ctrl_c,
     )
+
+
+def hear_ctrl_c() -> None:
+    """A shell starts its background jobs deaf to Ctrl-C, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def sidecars(root: Path) -> int:
@@ -75,6 +81,7 @@ def wait_for(root: Path, tasks: int, process: subprocess.Popen[str]) -> None:
     assert sidecars(root) >= tasks
 
 
+@pytest.mark.faults
 def test_kill_9_at_any_moment_leaves_only_complete_files_and_the_resumed_run_is_equal(
     reference: Path, tmp_path: Path
 ) -> None:
@@ -97,6 +104,7 @@ def test_kill_9_at_any_moment_leaves_only_complete_files_and_the_resumed_run_is_
     assert files(root) == files(reference)
 
 
+@pytest.mark.faults
 def test_ctrl_c_ends_with_130_says_that_the_run_can_go_on_and_leaves_no_worker(reference: Path, tmp_path: Path) -> None:
     project, root = whole(tmp_path), tmp_path / "run"
     process = start(project, "--workers", "2", TOY_SECONDS="0.2")
@@ -114,6 +122,7 @@ def test_ctrl_c_ends_with_130_says_that_the_run_can_go_on_and_leaves_no_worker(r
     assert files(root) == files(reference)
 
 
+@pytest.mark.faults
 def test_workers_end_when_only_their_parent_is_killed(tmp_path: Path) -> None:
     project, root = whole(tmp_path), tmp_path / "run"
     process = start(project, "--workers", "2", TOY_SECONDS="0.2")
@@ -136,6 +145,7 @@ def gone(group: int) -> bool:
     return False
 
 
+@pytest.mark.faults
 def test_terminate_is_an_interruption_too(tmp_path: Path) -> None:
     project = whole(tmp_path)
     process = start(project, "--workers", "1", TOY_SECONDS="0.2")

@@ -40,6 +40,7 @@ def test_what_a_dead_holder_left_in_the_lock_file_does_no_harm(tmp_path: Path, t
             pass
 
 
+@pytest.mark.faults
 def test_two_commands_on_one_folder_the_second_is_refused_and_takes_over_when_the_first_is_killed(
     tmp_path: Path,
 ) -> None:
