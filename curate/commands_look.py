@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from curate.cli import as_json, guarded, run_folder
+from curate.cli import USAGE, as_json, fail, guarded, run_folder
 
 if TYPE_CHECKING:
     from pipeline.stage import Judge
@@ -79,7 +79,9 @@ def sql(root: Path, query: str, json_out: bool) -> None:
 
     with connect(root) as db:
         cursor = db.execute(query)
-        names = [d[0] for d in cursor.description or []]
+        if cursor is None or not cursor.description:
+            fail("the query is empty or gives no rows", USAGE)
+        names = [d[0] for d in cursor.description]
         rows = cursor.fetchall()
     if json_out:
         for row in rows:

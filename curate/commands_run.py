@@ -161,10 +161,11 @@ def status(root: Path, json_out: bool) -> None:
 @guarded
 def verify(root: Path, deep: bool, json_out: bool) -> None:
     """Check every file of a run against the hashes in its manifests."""
+    from pipeline.manifest import unfinished
     from pipeline.manifest import verify as check
     from report.views import manifests
 
-    manifests(root)
+    stages = [entry["stage"] for entry, _ in manifests(root)]
     faults = check(root, deep)
     if json_out:
         click.echo(json.dumps({"run": str(root), "faults": faults}))
@@ -175,7 +176,10 @@ def verify(root: Path, deep: bool, json_out: bool) -> None:
         click.echo(fault)
     if faults:
         fail(f"{len(faults)} faults in {root}; `curate run` computes damaged files again")
-    click.echo(f"{root}: every file is as its manifest says")
+    if unfinished(root):
+        click.echo(f"{root}: unfinished; what is there ({', '.join(stages)}) is as its manifests say")
+    else:
+        click.echo(f"{root}: every file is as its manifest says")
 
 
 @click.command()

@@ -8,6 +8,7 @@ import os
 def explain(error: Exception) -> tuple[str, int] | None:
     """Message and exit code of an error that is not a fault of the program, else None."""
     import duckdb
+    import pyarrow as pa
 
     from pipeline.config import ConfigError
     from pipeline.engines import TaskError
@@ -40,6 +41,9 @@ def explain(error: Exception) -> tuple[str, int] | None:
             return f"{error}{more}; finished work is kept, run again to go on{details}", 1
         case StrictError() | RunLockedError() | ConservationError():
             return str(error), 1
+        case duckdb.Error() | pa.lib.ArrowInvalid() if "parquet" in str(error).lower():
+            advice = "`curate verify RUN` names damaged files, `curate run CONFIG` makes them again"
+            return f"a file of the run cannot be read: {error}; {advice}", 1
         case duckdb.Error():
             return f"the query failed: {error}", 1
         case OSError() if error.filename or error.errno:

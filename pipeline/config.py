@@ -49,7 +49,9 @@ class RunSettings(Params):
     max_quarantine_share: float = Field(
         0.05, ge=0, le=1, description="A run stops after ingest when more of a source's records than this are unusable."
     )
-    memory: int = Field(2 << 30, ge=256 << 20, description="Bytes that a sort, join or fit may take (or 4GB, 500MB).")
+    memory: int = Field(
+        2 << 30, ge=256 << 20, le=1 << 50, description="Bytes that a sort, join or fit may take (or 4GB, 500MB)."
+    )
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ class _Check:
             return self.fail(place, f"unknown key{_nearest(key, known)}")
         if error["type"] == "missing":
             return self.fail(place, "is required")
-        message = str(error["msg"]).removeprefix("Value error, ")
+        message = str(error["msg"]).removeprefix("Value error, ").replace("valid tuple", "list, as [a, b]")
         given = error.get("input")
         if isinstance(given, bool) and "string" in message:
             message += f" (YAML reads an unquoted yes/no/on/off as {given}: put it in quotes)"
@@ -219,9 +221,9 @@ class _Check:
     def distinct_sources(self, settings: RunSettings) -> None:
         seen: set[str] = set()
         for i, source in enumerate(settings.sources):
-            if source.name in seen:
+            if source.name.casefold() in seen:
                 raise self.fail(("sources", i, "name"), f"two sources are called {source.name!r}")
-            seen.add(source.name)
+            seen.add(source.name.casefold())
 
     def stage_list(self, data: dict[str, Any], settings: RunSettings) -> list[tuple[StageUse, yaml_lines.Place]]:
         listed = data.get("stages")
@@ -269,12 +271,14 @@ class _Check:
                 )
             if issubclass(use.stage, Closing) and at[0] == "stages" and len(at) > 1:
                 raise self.fail(at, "is added at the end by itself; take it out of `stages`", use.name)
-            if use.name in seen:
+            if use.name != use.stage.name and use.name.casefold() in (*self.registry.always, *self.registry.keyed):
+                raise self.fail(at, "is the name of a closing step; choose another with `as: NAME`", use.name)
+            if use.name.casefold() in seen:
                 raise self.fail(at, "stands twice; give the second one a name of its own with `as: NAME`", use.name)
             for other in use.stage.requires:
                 if other not in kinds:
                     raise self.fail(at, f"needs the stage {other!r} before it", use.name)
-            seen.add(use.name)
+            seen.add(use.name.casefold())  # views and some file systems know no letter case
             kinds.add(use.stage.name)
 
     def link(

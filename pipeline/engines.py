@@ -66,14 +66,19 @@ class LocalEngine:
         except BrokenProcessPool as error:
             self.close()
             raise TaskError(
-                tasks[0].name.split("/")[0], "a worker process died (killed, or out of memory); run again to go on"
+                tasks[0].name.split("/")[0],
+                "a worker process died (killed, or out of memory; or a script that calls curate.run "
+                'without `if __name__ == "__main__":`)',
             ) from error
 
     def close(self) -> None:
         """Stop the workers at once; whatever they had not published does not exist."""
         if self.pool is not None:
-            for process in list(self.pool._processes.values()):
+            workers = list(self.pool._processes.values())
+            for process in workers:
                 process.terminate()
+            for process in workers:
+                process.join(timeout=5)
             self.pool.shutdown(wait=False, cancel_futures=True)
             self.pool = None
 
@@ -104,6 +109,10 @@ def _guarded(task: Task, root: Path) -> Sidecar:
         return execute(task, root)
     except UnreadableFileError:
         raise
+    except SystemError as error:  # compiled code wraps what a signal handler raised
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise TaskError(task.name, f"SystemError: {error}", traceback.format_exc()) from error
     except OSError as error:
         raise TaskError(task.name, f"{error}") from error
     except Exception as error:

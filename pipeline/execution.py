@@ -54,6 +54,8 @@ class Execution:
     def phase(self, stage: str, step: str, tasks: Sequence[Task]) -> dict[str, Sidecar]:
         """Sidecars of all tasks, by task name; computes what cannot be reused."""
         started = time.monotonic()
+        if len({task.name for task in tasks}) != len(tasks):
+            raise ValueError(f"{stage} {step}: two tasks have one name; please report this")
         found: dict[str, Sidecar] = {}
         todo: list[tuple[Task, str]] = []
         for task in tasks:

@@ -48,7 +48,7 @@ def ingest(context: StageContext, hash_of: Callable[[str], str]) -> list[Shard]:
 def _part(source: Source, file: InputFile) -> str:
     """Name of a file's shards: from source and label, never from a position."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", file.label)[-40:].strip("-.")
-    digest = hashlib.blake2b(f"{source.name}\0{file.label}".encode(), digest_size=4).hexdigest()
+    digest = hashlib.blake2b(f"{source.name}\0{file.label}".encode(), digest_size=8).hexdigest()
     return f"part-{source.name}-{slug}-{digest}"
 
 
@@ -75,6 +75,7 @@ def _read(context: StageContext, inputs: list[_Input], hash_of: Callable[[str], 
             "params": context.params,
             "source": one.source,
             "location": one.file.location,
+            "expected": hash_of(one.file.location),
             "label": one.file.label,
             "folder": context.name,
             "part": one.part,

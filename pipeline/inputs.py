@@ -31,7 +31,10 @@ class InputFile:
 def expand(pattern: str, base: Path) -> list[str]:
     """Files that a path, glob or URL means, sorted; a folder is not a file. Raises MissingInputError for none."""
     if "://" in pattern:
-        filesystem, path = fsspec.core.url_to_fs(pattern)
+        try:
+            filesystem, path = fsspec.core.url_to_fs(pattern)
+        except (ValueError, ImportError) as error:
+            raise MissingInputError(f"{pattern!r} cannot be opened: {error}") from error
         found = sorted(p for p in filesystem.glob(path) if filesystem.isfile(p))
         located = [filesystem.unstrip_protocol(p) for p in found]
     else:
@@ -50,8 +53,13 @@ def source_files(patterns: str | list[str], base: Path) -> list[InputFile]:
     locations = sorted({location for pattern in listed for location in expand(pattern, base)})
     roots = [_fixed_folder(p if "://" in p else (base / p).as_posix()) for p in listed]
     root = posixpath.commonpath(roots) if len({"://" in r for r in roots}) == 1 else ""
-    files = [InputFile(location, _below(root, location)) for location in locations]
+    files = [InputFile(location, _utf8(_below(root, location))) for location in locations]
     return sorted(files, key=lambda f: f.label)
+
+
+def _utf8(label: str) -> str:
+    """A label that can be stored: bytes of a file name that are no UTF-8 are spelled out."""
+    return label.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _fixed_folder(pattern: str) -> str:

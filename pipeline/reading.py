@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.documents import DOCUMENTS, QUARANTINE, STORED
-from pipeline.hashing import document_id
+from pipeline.hashing import document_id, file_hash
 from pipeline.sources import Read, Source, SourceStage, UnreadableFileError
 from pipeline.steps import stored
 from pipeline.storage import Output, link_table, publish_table, read_table
@@ -130,6 +130,7 @@ def read_file(
     params: Any,
     source: Source,
     location: str,
+    expected: str,
     label: str,
     folder: str,
     part: str,
@@ -147,6 +148,8 @@ def read_file(
         rejected.append(read.quarantine)
         blank += read.blank
         ignored.update(read.ignored)
+    if file_hash(location) != expected:
+        raise UnreadableFileError(label, "changed", "the file changed while it was read; run again when it is at rest")
     if file.rows or not file.shards:
         file.close("end")
     quarantine = pa.concat_tables([t.cast(QUARANTINE) for t in rejected]) if rejected else QUARANTINE.empty_table()

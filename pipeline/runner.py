@@ -110,6 +110,7 @@ def run(
             return _pass(config, execution, until, limit)
         finally:
             engine.close()
+            remove_temporaries(root)  # of workers that were stopped while they wrote
 
 
 def _pass(config: RunConfig, execution: Execution, until: str | None, limit: int | None) -> Outcome:
@@ -204,7 +205,8 @@ def _check_quarantine(context: StageContext) -> None:
         if records and unusable / records > limit:
             raise QuarantineLimitError(
                 f"source {source['source']!r}: {unusable} of {records} records ({unusable / records:.1%}) are unusable "
-                f"(in quarantine), more than max_quarantine_share {limit:.1%}. See them with: curate sql {root} "
+                f"(in quarantine), more than max_quarantine_share {limit:.1%}, a setting at the top level of the "
+                f"config. See them with: curate sql {root} "
                 f"\"select file, record, reason, detail from quarantine where source = '{source['source']}'\""
             )
 

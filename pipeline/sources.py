@@ -15,7 +15,9 @@ from pipeline.stage import InputPath, Params, Stage, decides
 class Source(Params):
     """One declared input of a run."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Unique name; part of every doc_id.")
+    name: str = Field(
+        max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Unique name; part of every doc_id."
+    )
     path: InputPath | list[InputPath] = decides(
         description="File, glob, or list of them: relative to the config file, absolute, or any fsspec URL."
     )

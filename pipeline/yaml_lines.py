@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 Place = tuple[str | int, ...]
+MOST_VALUES = 100_000
 
 
 class YamlError(Exception):
@@ -37,6 +38,8 @@ def load(text: str) -> tuple[Any, dict[Place, int]]:
 
 def _mark(loader: yaml.SafeLoader, node: yaml.Node, at: Place, lines: dict[Place, int]) -> None:
     lines.setdefault(at, node.start_mark.line + 1)
+    if len(lines) > MOST_VALUES:
+        raise YamlError(f"more than {MOST_VALUES:,} values, aliases written out; no config needs that", 1)
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:

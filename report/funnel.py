@@ -25,9 +25,12 @@ def funnel(root: Path) -> dict[str, Any]:
         warnings += [f"{entry['stage']}: {said}" for said in (manifest.get("fitted") or {}).get("warnings", [])]
         if manifest["kind"] == "closing" and entry["type"] == "tokenizer":
             tokenizer = next((s for n, s in manifest["summaries"].items() if n.endswith("/finished")), None)
-    provenance = root / "provenance.json"
-    summary = json.loads(provenance.read_text(encoding="utf-8"))["provenance"] if provenance.exists() else None
     run = read_run(root)
+    warnings += _warnings(root, run, stages, tokenizer)
+    try:
+        summary = json.loads((root / "provenance.json").read_text(encoding="utf-8"))["provenance"]
+    except (OSError, ValueError, KeyError, TypeError):
+        summary = None
     return {
         "name": run.get("name"),
         "limit": run.get("limit"),
@@ -37,6 +40,20 @@ def funnel(root: Path) -> dict[str, Any]:
         "warnings": warnings,
         "tokenizer": tokenizer,
     }
+
+
+def _warnings(root: Path, run: dict[str, Any], stages: list[dict[str, Any]], tokenizer: Any) -> list[str]:
+    """What a reader of the funnel must not overlook: lost manifests, an empty corpus, a short vocabulary."""
+    shown = {stage["stage"] for stage in stages}
+    lost = [entry["stage"] for entry in run.get("stages", []) if entry["stage"] not in shown]
+    said = [f"{stage}: its manifest is missing or damaged; see curate verify {root}" for stage in lost]
+    empty = next((s for s in stages if s["documents_in"] and not s["kept"]), None)
+    if empty is not None:
+        taken = ", ".join(f"{rule} {n:,}" for rule, n in (empty["dropped"] | empty["quarantined"]).items())
+        said.append(f"nothing is left after {empty['stage']} ({taken}); see curate sample {root} or its quarantine")
+    if tokenizer and tokenizer.get("shortfall"):
+        said.append(f"tokenizer: {tokenizer['shortfall']}")
+    return said
 
 
 def table(data: dict[str, Any]) -> Table:

@@ -125,9 +125,10 @@ def what_if(root: Path, registry: Registry, overrides: Sequence[str], limit: int
 
 
 def _stages(root: Path, registry: Registry) -> list[_Stage]:
+    listed = manifests(root)
     params = read_run(root)["params"]
     found = []
-    for entry, manifest in manifests(root):
+    for entry, manifest in listed:
         if entry["kind"] not in ("judge", "editor"):
             continue
         try:

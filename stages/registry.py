@@ -43,7 +43,7 @@ def registry(allow_code: bool = False, folder: Path | None = None) -> Registry:
             sys.path.insert(0, str(folder))
         try:
             found = _load(name)
-        except (ImportError, AttributeError) as error:
+        except (ImportError, AttributeError, SyntaxError) as error:
             raise KeyError(f"{name}: cannot be imported: {error}") from error
         if not (isinstance(found, type) and issubclass(found, Stage)):
             raise KeyError(f"{name}: is no stage (a subclass of Judge or Editor from pipeline.stage)")

@@ -202,7 +202,9 @@ def _disagreement(
     """Why the export is not faithful: the first text whose ids differ; None if there is none."""
     try:
         theirs = encoder(tokenizer, paths)
-    except Exception as error:  # the libraries raise whatever their parsers raise
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # whatever their parsers raise, panics of compiled code included
         return f"{label}: its library cannot load it ({error})"
     column = pa.array(texts, pa.large_string())
     for allowed in (False, True):
@@ -210,7 +212,9 @@ def _disagreement(
         for text, ids in zip(texts, ours.to_pylist(), strict=True):
             try:
                 got = theirs(text, allowed)
-            except Exception as error:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
                 return f"{label}: its library fails on {text!r} ({error})"
             if got != ids:
                 mode = "allowed" if allowed else "as text"

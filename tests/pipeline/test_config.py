@@ -151,7 +151,7 @@ WRONG: dict[str, tuple[str, int | None, str, list[str]]] = {
         HEAD + STAGES + "  - language: {as: curated}\n",
         None,
         "curated",
-        ["stands twice"],
+        ["is the name of a closing step", "as: NAME"],
     ),
     "stages empty": (HEAD + "stages: []\n", 4, "stages", ["a list of stages is required", "`ingest`"]),
     "stages missing": (HEAD, None, "stages", ["a list of stages is required"]),
