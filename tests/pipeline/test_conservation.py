@@ -45,7 +45,7 @@ def test_a_task_that_fails_in_a_worker_process_says_the_same(tmp_path: Path) -> 
 def test_a_worker_that_dies_is_an_error_and_what_was_finished_is_kept(tmp_path: Path) -> None:
     project = small(tmp_path, [{"ingest": {"shard_rows": 64}}, "toy_faults:Dies"], documents=12)
     with pytest.raises(
-        TaskError, match=r"dies: a worker process died \(killed, or out of memory\); run again to go on"
+        TaskError, match=r"dies: a worker process died \(killed, or out of memory; or a script .* without `if __name__"
     ):
         project.run(workers=2)
     project.config([{"ingest": {"shard_rows": 64}}])
