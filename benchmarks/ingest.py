@@ -25,6 +25,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import bytes_to_str, detect_encoding
 
+from pipeline.hashing import file_hash
 from pipeline.reading import read_file
 from pipeline.sources import Source
 from stages.ingest import Ingest
@@ -55,6 +56,7 @@ def to_parquet(path: Path, **declared: str) -> int:
             params=PARAMS,
             source=Source.model_validate({"name": "s", "path": "unused"} | declared),
             location=str(path),
+            expected=file_hash(path),
             label=path.name,
             folder="ingest",
             part="part",
