@@ -10,6 +10,7 @@ import ast
 import importlib.metadata
 import importlib.util
 import sys
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -19,10 +20,19 @@ from pipeline.hashing import combined, file_hash, json_hash
 PROJECT: Final = ("curate", "stages", "report", "tokenizer", "pipeline", "kernels")
 
 
+@dataclass(frozen=True)
+class _Source:
+    """What the hash needs of one source file: its tree, the names it may import, the names of files it may read."""
+
+    tree: str  # hash of the stripped tree
+    imports: tuple[str, ...]
+    data: tuple[str, ...]
+
+
 @cache
 def code_hash(roots: tuple[str, ...]) -> str:
     """Hash over the modules in `roots` and every project module that they import, directly or not."""
-    own = tuple({r.split(".")[0] for r in roots} | set(PROJECT))
+    own = {r.split(".")[0] for r in roots} | set(PROJECT)
     seen: dict[str, str] = {}
     waiting = list(roots)
     while waiting:
@@ -32,11 +42,20 @@ def code_hash(roots: tuple[str, ...]) -> str:
         path = _file_of(name)
         if path is None:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-        imported = _imports(tree, name, path.name == "__init__.py")
-        seen[name] = json_hash([_stripped(tree), _data(tree, path.parent)])
-        waiting += [m for m in imported if m.split(".")[0] in own]
+        source = _source(path.read_bytes(), name, path)
+        seen[name] = json_hash([source.tree, _contents(source.data, path.parent)])
+        waiting += [m for m in source.imports if m.split(".")[0] in own]
     return combined(f"{name}={seen[name]}" for name in sorted(seen))
+
+
+@cache
+def _source(content: bytes, name: str, path: Path) -> _Source:
+    tree = ast.parse(content, str(path))
+    nodes = list(ast.walk(tree))
+    imports = _imports(nodes, name, path.name == "__init__.py")
+    strings = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    data = sorted(n for n in strings if n.endswith((".npz", ".npy", ".json", ".txt")) and "/" not in n)
+    return _Source(json_hash(_stripped(tree, nodes)), tuple(imports), tuple(data))
 
 
 def versions(distributions: tuple[str, ...]) -> dict[str, str]:
@@ -51,19 +70,28 @@ def _version(distribution: str) -> str:
 
 
 def _file_of(module: str) -> Path | None:
+    """Where a module's source lies; nothing below its top package is imported, as `find_spec` would do."""
+    top, *below = module.split(".")
     try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError, AttributeError):
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
         return None
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+    if spec is None:
         return None
-    return Path(spec.origin)
+    if not below:
+        return Path(spec.origin) if spec.origin is not None and spec.origin.endswith(".py") else None
+    for folder in spec.submodule_search_locations or ():
+        base = Path(folder).joinpath(*below)
+        for path in (base / "__init__.py", base.with_name(f"{base.name}.py")):
+            if path.is_file():
+                return path
+    return None
 
 
-def _imports(tree: ast.AST, module: str, is_package: bool) -> list[str]:
+def _imports(nodes: list[ast.AST], module: str, is_package: bool) -> list[str]:
     """Names that may be modules: `from a import b` gives both a and a.b."""
     names: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -76,9 +104,9 @@ def _imports(tree: ast.AST, module: str, is_package: bool) -> list[str]:
     return names
 
 
-def _stripped(tree: ast.AST) -> str:
+def _stripped(tree: ast.AST, nodes: list[ast.AST]) -> str:
     """The syntax tree as text, without docstrings, and (by nature) without comments and layout."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
             if (
@@ -90,7 +118,5 @@ def _stripped(tree: ast.AST) -> str:
     return ast.dump(tree, include_attributes=False)
 
 
-def _data(tree: ast.AST, folder: Path) -> list[str]:
-    names = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-    files = sorted(n for n in names if n.endswith((".npz", ".npy", ".json", ".txt")) and "/" not in n)
-    return [f"{n}={file_hash(folder / n)}" for n in files if (folder / n).is_file()]
+def _contents(names: tuple[str, ...], folder: Path) -> list[str]:
+    return [f"{n}={file_hash(folder / n)}" for n in names if (folder / n).is_file()]
