@@ -82,10 +82,11 @@ def sql(root: Path, query: str, json_out: bool) -> None:
         if cursor is None or not cursor.description:
             fail("the query is empty or gives no rows", USAGE)
         names = [d[0] for d in cursor.description]
+        while json_out and (some := cursor.fetchmany(1000)):
+            for row in some:
+                click.echo(to_json(dict(zip(names, row, strict=True))))
         rows = cursor.fetchall()
     if json_out:
-        for row in rows:
-            click.echo(to_json(dict(zip(names, row, strict=True))))
         return
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:

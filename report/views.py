@@ -7,6 +7,7 @@ folder has moved or a stage has changed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -90,13 +91,21 @@ def manifests(root: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def connect(root: Path) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the run's database, made or made again where needed."""
+    """A read-only connection to the run's database, made or made again where needed.
+
+    Where the folder takes no file (a full or read-only disk) the same views are made in memory.
+    """
     root = root.resolve()
     path = root / NAME
     listed = manifests(root)
     stamp = json_hash([VERSION, str(root), [m for _, m in listed], [e["seconds"] for e, _ in listed]])
     if _stamp(path) != stamp:
-        _build(root, path, listed, stamp)
+        try:
+            _build(root, path, listed, stamp)
+        except (OSError, duckdb.IOException):
+            db = duckdb.connect()
+            _fill(db, root, listed, stamp)
+            return db
     return duckdb.connect(str(path), read_only=True)
 
 
@@ -111,16 +120,23 @@ def _stamp(path: Path) -> str | None:
 
 def _build(root: Path, path: Path, listed: list[tuple[dict[str, Any], dict[str, Any]]], stamp: str) -> None:
     building = path.with_name(f".tmp-{os.getpid()}-{path.name}")
-    building.unlink(missing_ok=True)
     try:
+        building.unlink(missing_ok=True)
         with duckdb.connect(str(building)) as db:
-            for statement in _views(root, listed):
-                db.execute(statement)
-            _tables(db, root, listed)
-            db.execute("CREATE TABLE built AS SELECT ? AS stamp", [stamp])
+            _fill(db, root, listed, stamp)
         building.replace(path)
     finally:
-        building.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            building.unlink(missing_ok=True)
+
+
+def _fill(
+    db: duckdb.DuckDBPyConnection, root: Path, listed: list[tuple[dict[str, Any], dict[str, Any]]], stamp: str
+) -> None:
+    for statement in _views(root, listed):
+        db.execute(statement)
+    _tables(db, root, listed)
+    db.execute("CREATE TABLE built AS SELECT ? AS stamp", [stamp])
 
 
 def _views(root: Path, listed: list[tuple[dict[str, Any], dict[str, Any]]]) -> Iterator[str]:

@@ -227,3 +227,17 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 
 def test_values_that_json_does_not_know_are_written_as_text() -> None:
     assert json.loads(as_json({"a": b"\xff", "b": "é"})) == {"a": "ff", "b": "é"}
+
+
+def test_a_folder_that_takes_no_file_still_answers_from_views_in_memory(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is too long stands for a disk that is full or read-only: root may write anywhere."""
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    (copy / NAME).unlink(missing_ok=True)
+    monkeypatch.setattr("report.views.NAME", "x" * 250 + ".duckdb")
+    with connect(copy) as db:
+        found = db.execute("SELECT stage, kept FROM stages ORDER BY position").fetchall()
+    assert found == rows(root, "SELECT stage, kept FROM stages ORDER BY position")
+    assert not [f for f in copy.iterdir() if f.name.endswith(".duckdb")]
