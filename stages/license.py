@@ -24,6 +24,7 @@ import pyarrow as pa
 from pydantic import field_validator
 
 from pipeline.rules import Failure, verdicts
+from pipeline.sources import Source
 from pipeline.stage import Judge, Params, decides
 
 UNKNOWN: Final = "license_unknown"
@@ -44,6 +45,9 @@ class Status(StrEnum):
     MISSING = "missing"  # NULL, empty, NOASSERTION or NONE
     UNPARSABLE = "unparsable"  # no SPDX expression
     UNKNOWN_ID = "unknown_id"  # an expression with an id that SPDX does not list
+
+
+READABLE: Final = (Status.KNOWN, Status.MISSING)
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,21 @@ class License(Judge):
     name = "license"
     Params = LicenseParams
     libraries = ("license-expression",)
+
+    @classmethod
+    def link(cls, params: LicenseParams, stages: Sequence[Any], sources: Sequence[Source]) -> LicenseParams:
+        """Raises ValueError for a source whose own licence has no reading: all its documents would be dropped."""
+        for source in sources:
+            if source.license is None or params.allow_unknown or read(source.license).status in READABLE:
+                continue
+            near = _nearest(source.license)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise ValueError(
+                f"`license: {source.license}` of source {source.name!r} is no SPDX expression{hint or '.'} All of "
+                "it would be dropped as license_unknown: write an SPDX expression (LicenseRef-NAME for a licence that "
+                "SPDX does not list), or `allow_unknown: true` in the stage"
+            )
+        return params
 
     @staticmethod
     def schema(params: LicenseParams) -> pa.Schema:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
+from pipeline.sources import Source
 from pipeline.stage import measuring
 from stages.license import License, LicenseParams, Status, allowed, read
 
@@ -127,3 +128,28 @@ def test_each_distinct_text_is_parsed_once() -> None:
     before = read.cache_info().misses
     judge(["ISC AND MIT AND Zlib"] * 1_000)
     assert read.cache_info().misses == before + 1
+
+
+@pytest.mark.parametrize(
+    ("license", "params", "message"),
+    [
+        ("CC0", {}, "`license: CC0` of source 'essays' is no SPDX expression; did you mean 'CC0-1.0'?"),
+        ("all rights reserved", {}, "LicenseRef-NAME for a licence that SPDX does not list"),
+        ("MIT AND", {}, "is no SPDX expression"),
+        ("CC0", {"allow_unknown": True}, None),
+        ("LicenseRef-mine", {}, None),
+        ("mit or GPL-2.0-only", {}, None),
+        (None, {}, None),
+    ],
+)
+def test_a_source_whose_licence_has_no_reading_is_an_error_before_anything_is_read(
+    license: str | None, params: dict[str, Any], message: str | None
+) -> None:
+    settings = LicenseParams(**{"allow": ALLOW, **params})
+    source = Source(name="essays", path="essays.jsonl", license=license)
+    if message is None:
+        assert License.link(settings, (), (source,)) is settings
+        return
+    with pytest.raises(ValueError) as error:
+        License.link(settings, (), (source,))
+    assert message in str(error.value)
