@@ -5,15 +5,22 @@ numba's own cache does not notice an edit in an imported helper; a folder per st
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib
 import os
 import pkgutil
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
+
+TEMPORARY: Final = "curate-kernels-"
+"""Beginning of the name of a cache folder that ends with the process."""
 
 
 def _cache_folder() -> Path:
@@ -25,8 +32,25 @@ def _cache_folder() -> Path:
     return Path(base) / "curate" / f"kernels-{h.hexdigest()}"
 
 
+def _usable(folder: Path) -> Path:
+    """The folder, made; where it cannot be made, a temporary one for this process and those it starts.
+
+    numba would fall back to the folder of the sources, where it does not notice an edit in an imported helper.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    temporary = tempfile.mkdtemp(prefix=TEMPORARY)
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return Path(temporary)
+
+
 # numba reads this when it is imported, which only modules of this package do
-CACHE = Path(os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_folder())))
+CACHE = Path(os.environ.get("NUMBA_CACHE_DIR") or _usable(_cache_folder()))
+os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 
 
 def modules() -> list[str]:
@@ -41,7 +65,9 @@ def compile_all(say: Callable[[str], None] | None = None) -> None:
     """
     if not any(CACHE.rglob("*.nbi")):
         if say is not None:
-            say("compiling kernels (first run)")
+            lost = CACHE.name.startswith(TEMPORARY)
+            why = f"{_cache_folder().parent} cannot be written, so each run compiles" if lost else "first run"
+            say(f"compiling kernels ({why})")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(_compile_elsewhere, modules()))
     for module in modules():
