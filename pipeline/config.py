@@ -172,8 +172,7 @@ class _Check:
             for use, at in uses:  # noqa: B007 - `at` says where it failed
                 resolve(use.params, base, lambda path: "")
         except MissingInputError as error:
-            advice = "paths are relative to the config file"
-            raise self.fail(at, f"{error}; {advice}") from error
+            raise self.fail(at, str(error)) from error
 
     def fail(self, at: yaml_lines.Place, message: str, key: str | None = None) -> ConfigError:
         line = next((self.lines[at[:n]] for n in range(len(at), 0, -1) if at[:n] in self.lines), None)

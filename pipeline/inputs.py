@@ -33,16 +33,19 @@ def expand(pattern: str, base: Path) -> list[str]:
     if "://" in pattern:
         try:
             filesystem, path = fsspec.core.url_to_fs(pattern)
-        except (ValueError, ImportError) as error:
-            raise MissingInputError(f"{pattern!r} cannot be opened: {error}") from error
-        found = sorted(p for p in filesystem.glob(path) if filesystem.isfile(p))
+            filesystem.invalidate_cache()  # what an earlier run of this process saw may have changed
+            found = sorted(p for p in filesystem.glob(path) if filesystem.isfile(p))
+        except Exception as error:  # a store raises its own types: no access, no connection, a driver that is missing
+            said = str(error) or type(error).__name__
+            raise MissingInputError(f"{pattern!r} cannot be opened: {said.rstrip('.')}") from error
         located = [filesystem.unstrip_protocol(p) for p in found]
     else:
         whole = base / pattern
         listed = [pattern] if whole.is_file() else glob.glob(pattern, root_dir=base, recursive=True)
         located = sorted(str(base / p) for p in listed if (base / p).is_file())
     if not located:
-        raise MissingInputError(f"no file matches {pattern!r} (looked in {base})")
+        looked = "" if "://" in pattern else f" (looked in {base}); paths are relative to the config file"
+        raise MissingInputError(f"no file matches {pattern!r}{looked}")
     return located
 
 
@@ -52,9 +55,20 @@ def source_files(patterns: str | list[str], base: Path) -> list[InputFile]:
     listed = [patterns] if isinstance(patterns, str) else patterns
     locations = sorted({location for pattern in listed for location in expand(pattern, base)})
     roots = [_fixed_folder(p if "://" in p else (base / p).as_posix()) for p in listed]
-    root = posixpath.commonpath(roots) if len({"://" in r for r in roots}) == 1 else ""
+    root = _common(roots)
     files = [InputFile(location, _utf8(_below(root, location))) for location in locations]
     return sorted(files, key=lambda f: f.label)
+
+
+def _common(folders: list[str]) -> str:
+    """The folder above all of them; "" for folders of different stores."""
+    protocols = {f.partition("://")[0] if "://" in f else "" for f in folders}
+    if len(protocols) > 1:
+        return ""
+    (protocol,) = protocols
+    if not protocol:
+        return posixpath.commonpath(folders)
+    return f"{protocol}://{posixpath.commonpath([f.partition('://')[2] for f in folders])}"
 
 
 def _utf8(label: str) -> str:
