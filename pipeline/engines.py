@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from types import FrameType
 from typing import Protocol
 
 from pipeline.sources import UnreadableFileError
@@ -59,7 +61,8 @@ class LocalEngine:
         try:
             while waiting or running:
                 while waiting and len(running) < 2 * self.workers:
-                    running.add(pool.submit(_guarded, waiting.pop(), root))
+                    with _uninterrupted():  # a worker that is not yet known here could not be stopped
+                        running.add(pool.submit(_guarded, waiting.pop(), root))
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield future.result()
@@ -87,6 +90,29 @@ class LocalEngine:
         context.set_forkserver_preload(self.preload)
         self.pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_quiet)
         return self.pool
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C and a SIGTERM that the program handles take effect at the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handlers = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, lambda *what: came.append(what))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if callable(handler):
+                signal.signal(number, handler)
+    for what in came[:1]:
+        handler = handlers[signal.Signals(what[0])]
+        assert callable(handler)
+        handler(*what)
 
 
 def _quiet() -> None:

@@ -155,6 +155,21 @@ def test_terminate_is_an_interruption_too(tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("seconds", [0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
+def test_an_interruption_while_workers_start_is_one_line_and_leaves_no_process(tmp_path: Path, seconds: float) -> None:
+    process = start(whole(tmp_path), "--workers", "4", TOY_SECONDS="0.2")
+    until = time.monotonic() + 60
+    while not (tmp_path / "run").is_dir() and time.monotonic() < until:
+        time.sleep(0.005)
+    time.sleep(seconds)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert [line for line in said.splitlines() if not line.startswith("curate: ")] == []
+    assert gone(process.pid)
+
+
 def test_hash_seed_run_folder_and_worker_count_are_in_no_key(reference: Path, tmp_path: Path) -> None:
     """RES-05: other processes, other hash seeds, other folders, other worker counts."""
     project = whole(tmp_path)
