@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipeline.documents import PROVENANCE_COLUMNS
 
 HEX_DIGITS: Final = 32
-_CHUNK: Final = 1 << 22
+_CHUNK: Final = 1 << 18
 
 
 def _new() -> hashlib.blake2b:
@@ -25,12 +25,25 @@ def _new() -> hashlib.blake2b:
 
 def identity(source: str, own_id: str | None, raw: bytes) -> str:
     """Identity of a record: source name, its own id where it has one, and its raw content. Never its position."""
-    h = _new()
-    for part in (source.encode(), b"" if own_id is None else b"=" + own_id.encode("utf-8", "surrogatepass")):
-        h.update(len(part).to_bytes(8, "little"))
-        h.update(part)
-    h.update(raw)
-    return h.hexdigest()
+    return identifying(source)(own_id, raw)
+
+
+def identifying(source: str) -> Callable[[str | None, bytes], str]:
+    """`identity` for many records of one source: its name is hashed once."""
+    begun = _new()
+    begun.update(_with_length(source.encode()))
+
+    def identity_of(own_id: str | None, raw: bytes) -> str:
+        h = begun.copy()
+        h.update(_with_length(b"" if own_id is None else b"=" + own_id.encode("utf-8", "surrogatepass")))
+        h.update(raw)
+        return h.hexdigest()
+
+    return identity_of
+
+
+def _with_length(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "little") + part
 
 
 def document_id(record_identity: str, ordinal: int) -> str:
@@ -54,10 +67,11 @@ def json_hash(value: Any) -> str:
 
 def file_hash(path: str | Path) -> str:
     """Hash of a file's bytes; `path` may be any fsspec URL."""
-    h = _new()
-    with fsspec.open(str(path), "rb") as f:
-        while chunk := f.read(_CHUNK):
-            h.update(chunk)
+    name, h, chunk = str(path), _new(), bytearray(_CHUNK)
+    remote = "://" in name or "::" in name
+    with fsspec.open(name, "rb") if remote else open(name, "rb", buffering=0) as f:
+        while count := f.readinto(chunk):
+            h.update(memoryview(chunk)[:count])
     return h.hexdigest()
 
 
@@ -78,7 +92,12 @@ def table_hash(table: pa.Table) -> str:
             continue
         h.update(f"{f.name}\0{_type_name(f.type)}\0".encode())
         h.update(table.num_rows.to_bytes(8, "little"))
-        _update(h, table.column(f.name).combine_chunks() if table.num_rows else pa.array([], f.type))
+        column = table.column(f.name)
+        if _has_bytes(f.type) and not column.null_count:
+            h.update(b"\0")
+            _update_bytes(h, column.chunks)  # not as one array: that would be a second copy of all texts
+        else:
+            _update(h, column.combine_chunks() if table.num_rows else pa.array([], f.type))
     return h.hexdigest()
 
 
@@ -121,9 +140,9 @@ def _update(h: hashlib.blake2b, array: pa.Array) -> None:
         listed = array.cast(pa.list_(pa.struct([("key", t.key_type), ("value", t.item_type)])))
         _update(h, listed)
     elif pa.types.is_fixed_size_binary(t):
-        _update_bytes(h, pc.cast(array, pa.binary()))
-    elif pa.types.is_string(t) or pa.types.is_binary(t) or pa.types.is_large_string(t) or pa.types.is_large_binary(t):
-        _update_bytes(h, array)
+        _update_bytes(h, [pc.cast(array, pa.binary())])
+    elif _has_bytes(t):
+        _update_bytes(h, [array])
     elif pa.types.is_boolean(t):
         h.update(np.packbits(pc.fill_null(array, False).to_numpy(zero_copy_only=False)).tobytes())
     else:
@@ -131,10 +150,20 @@ def _update(h: hashlib.blake2b, array: pa.Array) -> None:
         h.update(np.ascontiguousarray(filled.to_numpy(zero_copy_only=False)).tobytes())
 
 
-def _update_bytes(h: hashlib.blake2b, array: pa.Array) -> None:
+def _has_bytes(t: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(t) or pa.types.is_binary(t) or pa.types.is_large_string(t) or pa.types.is_large_binary(t)
+    )
+
+
+def _update_bytes(h: hashlib.blake2b, chunks: Iterable[pa.Array]) -> None:
     """Lengths and the concatenated bytes of the slots that are not NULL."""
-    array = pc.cast(pc.drop_null(array) if array.null_count else array, pa.large_binary())
-    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
-    h.update(np.diff(offsets).tobytes())
-    if len(array) and array.buffers()[2] is not None:
-        h.update(memoryview(array.buffers()[2])[offsets[0] : offsets[-1]])
+    values = []
+    for chunk in filter(len, chunks):
+        array = pc.cast(pc.drop_null(chunk) if chunk.null_count else chunk, pa.large_binary())
+        offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+        h.update(np.diff(offsets).tobytes())
+        if len(array) and array.buffers()[2] is not None:
+            values.append(memoryview(array.buffers()[2])[offsets[0] : offsets[-1]])
+    for value in values:
+        h.update(value)

@@ -47,7 +47,7 @@ class Cut:
     """Where shards of one file end: at a doc_id whose low bits are zero, between a least and a largest size."""
 
     rows: int  # never more rows than this
-    size: int  # nor more bytes of text
+    size: int  # nor more bytes of text, but for one document that has more
 
     @property
     def least(self) -> int:
@@ -74,10 +74,11 @@ class _File:
     part: str
     cut: Cut
     limit: int | None
-    seen: Counter[str] = field(default_factory=Counter)
+    seen: dict[str, int] = field(default_factory=dict)
     pending: list[pa.Table] = field(default_factory=list)
     rows: int = 0
     size: int = 0
+    last: str = ""
     total: int = 0
     shards: list[tuple[str, Output]] = field(default_factory=list)
     identities: list[pa.Table] = field(default_factory=list)
@@ -89,32 +90,44 @@ class _File:
             documents = documents.slice(0, self.limit - self.total)
         self.total += documents.num_rows
         given = documents["doc_id"].to_pylist()
-        ordinals = []
-        for identity in given:
-            ordinals.append(self.seen[identity])
-            self.seen[identity] += 1
-        ids = [document_id(i, n) for i, n in zip(given, ordinals, strict=True)]
+        ordinals = [self._ordinal(identity) for identity in given]
+        ids = list(map(document_id, given, ordinals))
         at = documents.schema.get_field_index("doc_id")
         batch = stored(documents.set_column(at, DOCUMENTS.field("doc_id"), pa.array(ids, pa.string())))
-        sizes = batch["bytes"].to_numpy()
         start = 0
-        for row, doc_id in enumerate(ids):
+        for row, (doc_id, size) in enumerate(zip(ids, batch["bytes"].to_pylist(), strict=True)):
+            if self.rows and self.size + size > self.cut.size:
+                self._cut(batch.slice(start, row - start))
+                start = row
             self.rows += 1
-            self.size += int(sizes[row])
+            self.size += size
+            self.last = doc_id
             self.open_identities.append((given[row], ordinals[row]))
             if self.cut.after(doc_id, self.rows, self.size):
-                self.pending.append(batch.slice(start, row + 1 - start))
-                self.close(doc_id[:12])
+                self._cut(batch.slice(start, row + 1 - start))
                 start = row + 1
         if start < len(ids):
             self.pending.append(batch.slice(start))
 
+    def _ordinal(self, identity: str) -> int:
+        ordinal = self.seen.get(identity, 0)
+        self.seen[identity] = ordinal + 1
+        return ordinal
+
+    def _cut(self, rest: pa.Table) -> None:
+        """A shard ends with the rows of `rest`; it is named after its last document."""
+        if rest.num_rows:
+            self.pending.append(rest)
+        self.close(self.last[:12])
+
     def close(self, name: str) -> None:
-        """Publish the pending rows as one shard, named after the document it was cut at."""
+        """Publish the pending rows as one shard."""
         shard = f"{self.part}-{name}"
-        table = pa.concat_tables(self.pending).combine_chunks() if self.pending else STORED.empty_table()
-        self.pending = []  # a second copy of the texts would stay in memory while the file is written
+        table = pa.concat_tables(self.pending) if self.pending else STORED.empty_table()
+        self.pending = []
         self.shards.append((shard, publish_table(self.root, f"{self.folder}/read/{shard}.parquet", table)))
+        del table
+        pa.default_memory_pool().release_unused()  # what the writer needed for pages of long texts
         identities, ordinals = [i for i, _ in self.open_identities], [n for _, n in self.open_identities]
         columns = [identities, ordinals, [shard] * len(identities), list(range(len(identities)))]
         self.identities.append(

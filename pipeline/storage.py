@@ -22,6 +22,9 @@ from pipeline.hashing import canonical_json, combined, file_hash, table_hash
 
 ROW_GROUP_BYTES: Final = 32 << 20
 ROW_GROUP_ROWS: Final = 20_000
+_PAGE_ROWS: Final = 128
+"""A page may end after so many rows (of 1 MB by default), which bounds what the writer holds of long texts."""
+
 TEMPORARY: Final = ".tmp-"
 
 
@@ -62,23 +65,28 @@ def publish_json(path: Path, value: Any) -> None:
 
 def publish_table(root: Path, name: str, table: pa.Table) -> Output:
     """A Parquet shard at `root/name`; the same table gives the same bytes, whatever its chunks were."""
-    table = table.combine_chunks()
     size = sum(_value_bytes(column) for column in table.columns)
     rows = max(1, min(ROW_GROUP_ROWS, table.num_rows * ROW_GROUP_BYTES // max(1, size)))
-    repeating = [f.name for f in table.schema if not pa.types.is_large_string(f.type)]  # texts make no dictionary
-    publish(
-        root / name,
-        lambda p: pq.write_table(
-            table,
-            p,
-            row_group_size=rows,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=repeating,
-            write_page_checksum=True,
-        ),
-    )
+    publish(root / name, lambda p: _write_table(p, table, rows))
     return describe(root, name, table_hash(table), table.num_rows)
+
+
+def _write_table(path: Path, table: pa.Table, rows: int) -> None:
+    """Row groups of `rows` rows; only one of them at a time is put together from the table's chunks."""
+    # texts make no dictionary, and their least and largest would be copies of whole documents
+    repeating = [f.name for f in table.schema if not pa.types.is_large_string(f.type)]
+    with pq.ParquetWriter(
+        path,
+        table.schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=repeating,
+        write_statistics=repeating,
+        write_page_checksum=True,
+        write_batch_size=_PAGE_ROWS,
+    ) as writer:
+        for start in range(0, max(1, table.num_rows), rows):
+            writer.write_table(table.slice(start, rows).combine_chunks(), row_group_size=rows)
 
 
 def _value_bytes(array: Any) -> int:

@@ -14,8 +14,7 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from stages.ingest.charsets import DETECTABLE, LATIN, SUPERSETS, WESTERN, WIDE, codec_of
 
@@ -46,8 +45,7 @@ class RejectedError(Exception):
         self.reason, self.detail = reason, detail
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """Text, the codec that gave it, how that was chosen, and how many undecodable places are now U+FFFD.
 
     by: bom | pattern | utf-8 | declared | detected | replacement.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -11,8 +10,7 @@ from pipeline.sources import Source
 from stages.ingest.decode import RejectedError, remove_nuls
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(NamedTuple):
     """A record's columns; `nuls` were removed from `url` and `title`. What is left of the record is its metadata."""
 
     own_id: str | None
@@ -30,19 +28,22 @@ def take_fields(record: dict[str, Any], source: Source) -> Fields:
     """
     own_id = record.get(source.id_field) if source.id_field is not None else None
     license = record.get(source.license_field) if source.license_field is not None else source.license
-    (url, url_nuls), (title, title_nuls) = _taken(record, source.url_field), _taken(record, source.title_field)
+    url, title = _taken(record, source.url_field), _taken(record, source.title_field)
+    nuls = (url or "").count("\0") + (title or "").count("\0")
+    if nuls:
+        url, title = (value and remove_nuls(value)[0] for value in (url, title))
     return Fields(
-        own_id=own_id if own_id is None or isinstance(own_id, str) else orjson.dumps(own_id).decode(),
-        license=license if isinstance(license, str) else None,
-        url=url,
-        title=title,
-        metadata=orjson.dumps(record).decode(),
-        nuls=url_nuls + title_nuls,
+        own_id if own_id is None or isinstance(own_id, str) else orjson.dumps(own_id).decode(),
+        license if isinstance(license, str) else None,
+        url,
+        title,
+        orjson.dumps(record).decode(),
+        nuls,
     )
 
 
-def _taken(record: dict[str, Any], name: str) -> tuple[str | None, int]:
-    return remove_nuls(record.pop(name)) if isinstance(record.get(name), str) else (None, 0)
+def _taken(record: dict[str, Any], name: str) -> str | None:
+    return record.pop(name) if isinstance(record.get(name), str) else None
 
 
 def text_missing(name: str) -> RejectedError:

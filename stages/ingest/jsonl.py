@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import orjson
 
-from pipeline.hashing import identity
+from pipeline.hashing import identifying
 from pipeline.sources import Read, Source
 from stages.ingest import streams
 from stages.ingest.charsets import WIDE
@@ -78,8 +77,7 @@ def _utf8_lines(content: Iterator[bytes], source: Source) -> tuple[Iterator[byte
     return (content if codec == "utf-8" else streams.transcoded(content, codec)), Decoded("", codec, by)
 
 
-@dataclass(slots=True)
-class _Parsed:
+class _Parsed(NamedTuple):
     """A record's object, every string of it free of lone surrogates, ready for orjson."""
 
     value: dict[str, Any]
@@ -92,20 +90,18 @@ class _Parser:
 
     def __init__(self, source: Source, params: IngestParams, encoding: Decoded) -> None:
         self._source, self._params, self._encoding = source, params, encoding
+        self._identity = identifying(source.name)
 
     def into(self, rows: Rows, line: bytes, record: str) -> None:
         """Accepts the record of `line`; RejectedError where it cannot be used."""
         source, line = self._source, line.removeprefix(_BOM)
-        parsed = self._parsed(line)
-        value = parsed.value
+        value, decoded, surrogates = self._parsed(line)
         text = _text(value, source.text_field)
-        # a control character is an escape in JSON, but for DEL: too few of these, and the text needs no closer look
-        controls = line.count(b"\\") + (line.count(b"\x7f") if b"\x7f" in line else 0)
-        if controls > self._params.max_control_share * len(text):
-            check_text(text, self._params.max_control_share)
+        _check_controls(line, text, self._params.max_control_share)
         del value[source.text_field]
-        fields, decoded = take_fields(value, source), replace(parsed.decoded, text=text)
-        rows.accept(identity(source.name, fields.own_id, line), record, decoded, fields, len(line), parsed.surrogates)
+        fields = take_fields(value, source)
+        document = Decoded(text, decoded.codec, decoded.by, decoded.replacements)
+        rows.accept(self._identity(fields.own_id, line), record, document, fields, len(line), surrogates)
 
     def _parsed(self, line: bytes) -> _Parsed:
         try:
@@ -143,14 +139,34 @@ class _Parser:
         return found.text, self._encoding if found.by == "utf-8" else found
 
 
+def _check_controls(line: bytes, text: str, share: float) -> None:
+    """RejectedError (`binary_content`) where control characters pass their share of the text.
+
+    They are escapes in JSON, but for DEL, and an escape is longer than its character: hardly any text needs a close
+    look.
+    """
+    limit = share * len(text)
+    deleted = line.count(b"\x7f") if b"\x7f" in line else 0
+    if text.isascii() and len(line) - len(text) + deleted <= limit:
+        return
+    if line.count(b"\\") + deleted > limit:
+        check_text(text, share)
+
+
+_EXACT_KINDS: Final = frozenset({str, int, bool, type(None)})
+
+
 def _is_plain(value: Any, depth: int) -> bool:
     """Did orjson keep this exactly? It turns integers beyond 64 bit into floats, and floats lose their digits."""
     kind = type(value)
-    if kind is str or kind is int or kind is bool or value is None:
+    if kind in _EXACT_KINDS:
         return True
     if kind is float or depth >= MAX_DEPTH:
         return False
-    return all(_is_plain(v, depth + 1) for v in (value.values() if kind is dict else value))
+    for inner in value.values() if kind is dict else value:
+        if type(inner) not in _EXACT_KINDS and not _is_plain(inner, depth + 1):
+            return False
+    return True
 
 
 class _Cleaner:

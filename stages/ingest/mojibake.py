@@ -1,9 +1,10 @@
 """Mojibake: text that was decoded with the wrong charset once, measured always and repaired where a source asks.
 
 The measure is ftfy's (`ftfy.badness`): the number of places where characters meet as they do in mis-decoded text and
-hardly ever elsewhere. Its expression tries some thirty alternatives at every character, 5 MB/s; so RE2 passes over a
-batch of texts first with the same expression (where that depends on the Unicode version, with any character), and in
-what it marks a cheap expression finds the few places for ftfy's own. The numbers are ftfy's.
+hardly ever elsewhere. Its expression tries some thirty alternatives at every character, 5 MB/s. So the bytes of a batch
+of texts are looked over first (`stages.ingest.suspicion`) for places where a match can be; RE2 tries these with the
+same expression (where that depends on the Unicode version, with any character), and in the texts that it marks a cheap
+expression finds the few places for ftfy's own. The numbers are ftfy's.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import re
 from functools import cache
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from stages.ingest.suspicion import suspicious
 
 _CONTEXT: Final = 8
 """Characters to both sides of a candidate: more than the longest alternative of ftfy's expression, which has six."""
@@ -43,11 +48,25 @@ def badness(text: str) -> int:
 
 def badness_of(texts: pa.Array) -> pa.Array:
     """`badness` of each text, int64."""
-    marked = pc.indices_nonzero(pc.match_substring_regex(texts, _for_re2())).to_pylist()
+    places, owners = suspicious(pc.cast(texts, pa.large_string()), *_members())
+    marked = pc.match_substring_regex(places, _for_re2()).to_numpy(zero_copy_only=False)
     found = [0] * len(texts)
-    for i in marked:
+    for i in np.unique(owners[marked]).tolist():
         found[i] = badness(texts[i].as_py())
     return pa.array(found, pa.int64())
+
+
+@cache
+def _members() -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The characters beyond ASCII that ftfy's expression names, by code point, and those that may be bad by themselves.
+
+    The latter are C1 controls, `Ђ`, `Ã`, `Â`, `Œ` and `œ` (see `_expressions`).
+    """
+    named, alone = np.zeros(0x10000, np.bool_), np.zeros(0x10000, np.bool_)
+    named[[ord(c) for c in _characters(_parsed())]] = True
+    alone[0x80:0xA0] = True
+    alone[[ord(c) for c in "ЂÃÂŒœ"]] = True
+    return named, alone
 
 
 def repaired(text: str) -> tuple[str, int]:

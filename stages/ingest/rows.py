@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from pipeline.documents import DOCUMENTS, QUARANTINE
@@ -15,6 +16,11 @@ from stages.ingest.mojibake import badness_of, repaired
 
 BATCH_ROWS: Final = 1_000
 BATCH_BYTES: Final = 16 << 20
+_VARYING: Final = [
+    *("doc_id", "license", "url", "title", "text", "metadata", "encoding", "encoding_by"),
+    *("replacements", "surrogates", "nuls", "repairs", "record"),
+]
+_NO_PLACEHOLDERS: Final = pa.array([], DOCUMENTS.field("placeholders").type.value_type)
 
 
 class Rows:
@@ -47,11 +53,12 @@ class Rows:
                 title, more = repaired(title)
                 repairs += more
         self._bytes += size
+        _, codec, by, replacements = decoded
+        _, license, url, _, metadata, more_nuls = fields
         self._accepted.append(
             (
-                *(identity, self._source, fields.license, fields.url, title, text, fields.metadata, ()),
-                *(decoded.codec, decoded.by, decoded.replacements, surrogates, nuls + fields.nuls),
-                *(None, repairs, record),  # mojibake is measured when the batch is full
+                *(identity, license, url, title, text, metadata, codec, by),
+                *(replacements, surrogates, nuls + more_nuls, repairs, record),
             )
         )
 
@@ -74,18 +81,24 @@ class Rows:
         accepted, rejected, blank, ignored = self._accepted, self._rejected, self.blank, dict(self.ignored)
         self._taken = True
         self._begin()
-        documents = _table(accepted, DOCUMENTS)
-        accepted.clear()  # the texts are in the table now
-        return Read(_measured(documents), _table(rejected, QUARANTINE), blank, ignored)
+        quarantine = pa.table(_columns(rejected, QUARANTINE.names, QUARANTINE), schema=QUARANTINE)
+        return Read(self._documents(accepted), quarantine, blank, ignored)
+
+    def _documents(self, accepted: list[tuple[Any, ...]]) -> pa.Table:
+        """The batch as a table; empties `accepted`, whose texts are in the table then.
+
+        All rows have the source and no placeholders; mojibake of all texts at once is measured much faster than one by
+        one.
+        """
+        count = len(accepted)
+        columns = _columns(accepted, _VARYING, DOCUMENTS)
+        accepted.clear()
+        columns["source"] = pa.repeat(self._source, count)
+        columns["placeholders"] = pa.ListArray.from_arrays(np.zeros(count + 1, np.int32), _NO_PLACEHOLDERS)
+        columns["mojibake"] = badness_of(columns["text"])
+        return pa.table([columns[name] for name in DOCUMENTS.names], schema=DOCUMENTS)
 
 
-def _measured(documents: pa.Table) -> pa.Table:
-    """With the column `mojibake`: all texts at once are much faster than one by one."""
-    at = documents.schema.get_field_index("mojibake")
-    found = [badness_of(chunk) for chunk in documents["text"].chunks]
-    return documents.set_column(at, documents.schema.field(at), pa.chunked_array(found, pa.int64()))
-
-
-def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
-    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+def _columns(rows: list[tuple[Any, ...]], names: list[str], schema: pa.Schema) -> dict[str, pa.Array]:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return {name: pa.array(column, schema.field(name).type) for name, column in zip(names, columns, strict=True)}
