@@ -58,11 +58,12 @@ def shuffled(text: str, language: str, dice: random.Random) -> str:
 
 def chained(learned: list[str], language: str, dice: random.Random) -> list[str]:
     """Documents of 15 lines of 8 of the 300 most frequent 5-grams of the reference."""
-    known = corpus(learned, NORMALISERS["standard"])
-    table = count(known.stream, len(known.vocabulary), 5).orders[-1]
-    words = table.words()
+    with tempfile.TemporaryDirectory() as work:
+        known = corpus(learned, NORMALISERS["standard"], Path(work))
+        table = count(known.blocks(1 << 22), len(known.vocabulary), [0] * 5, Path(work), 1 << 28).tables[-1]
+        words, occurrences = table.words.read(0, len(table)), table.size.read(0, len(table))
     inside = ((words != BEGIN) & (words != END)).all(axis=1)
-    best = np.argsort(np.where(inside, -table.raw.astype(np.int64), 0), kind="stable")[:300]
+    best = np.argsort(np.where(inside, -occurrences.astype(np.int64), 0), kind="stable")[:300]
     names = known.vocabulary.to_pylist()
     glue = "" if language == "zh" else " "
     grams = [glue.join(names[i] for i in row) for row in words[best].tolist()]

@@ -1,7 +1,8 @@
-"""Suffix order of a text of ids: which tokens end equal n-grams. One counting sort for each column, no comparisons.
+"""Counting the n-grams of a text of ids: blocks in suffix order, sorted runs merged, all orders in one pass.
 
 The columns of a token are its own id, the id before it, and so on back to the beginning of its line; before that stands
-nothing, which sorts first.
+NOTHING, which sorts first. A row is a token's columns and how often they occur. Rows in the order of their columns are
+in suffix order: an n-gram is a run of rows that agree in n columns.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import int8, int32, int64, njit, types, void
+from numba import int32, int64, njit, types, void
 
+NOTHING: Final = -1
+SUFFIX, RAW, BEFORE, WORDS = range(4)  # columns of the tables that `split` fills
 _ID: Final = (1 << 32) - 1
 
 _I64 = types.Array(int64, 1, "C", readonly=True)
 _I32 = types.Array(int32, 1, "C", readonly=True)
-_I8 = types.Array(int8, 1, "C", readonly=True)
+_ROWS = types.Array(int32, 2, "C", readonly=True)
+_RUNS = types.Array(int32, 3, "C", readonly=True)
 
 
 @njit(void(_I32, int32, int64[::1]), nogil=True, cache=True)
@@ -43,57 +47,140 @@ def order_by(packed: Any, places: Any, column: Any, vocabulary: Any, ordered: An
         slots[key] += 1
 
 
-@njit(void(_I64, _I32, int64, int8[::1], int8[::1]), nogil=True, cache=True)
-def first_difference(packed: Any, places: Any, order: Any, depth: Any, room: Any) -> None:
-    """For each row: the first column, below `order`, in which it differs from the row before (0 for the first row),
-    and `room`, its distance behind BEGIN, `order` at most."""
-    for row in range(len(places)):
-        k = int64(0)
-        if row:
-            here, above = places[row], places[row - 1]
-            far, other_far = packed[here] >> 32, packed[above] >> 32
-            while k < order:
-                own = packed[here - k] & _ID if far >= k else -1
-                other = packed[above - k] & _ID if other_far >= k else -1
-                if own != other:
-                    break
-                k += 1
-        depth[row] = k
-        room[row] = min(packed[places[row]] >> 32, order)
+@njit(int64(_I64, _I32, int64, int32[:, ::1], int64[::1]), nogil=True, cache=True)
+def distinct(packed: Any, places: Any, start: Any, rows: Any, written: Any) -> Any:
+    """Rows of sorted `places` from index `start` on, neighbours of equal columns as one, until `rows` is full.
 
-
-@njit(int64(_I32, _I8, _I8, int64, int32[::1], int32[::1], int32[::1], int32[::1]), nogil=True, cache=True)
-def runs(places: Any, depth: Any, room: Any, n: Any, starts: Any, raw: Any, before: Any, gram_of: Any) -> Any:
-    """The n-grams: runs of rows that agree in n columns and whose line is long enough. Returns how many there are.
-
-    starts: first row of each. raw: its length. before: how many n+1-grams lie in it (nothing before counts as one).
-    gram_of: number of the n-gram that ends at each place of the stream, untouched where the line is too short; may be
-    empty where nobody asks.
+    rows: shape (any, order + 1); written[0]: how many were written. Returns the index it stopped at.
     """
-    count = int64(-1)
-    inside = False
-    for row in range(len(places)):
-        if depth[row] < n:
-            inside = room[row] >= n - 1
-            if inside:
-                count += 1
-                starts[count], raw[count], before[count] = row, 0, 0
-        if inside:
-            raw[count] += 1
-            before[count] += depth[row] <= n
-            if len(gram_of):
-                gram_of[places[row]] = count
-    return count + 1
-
-
-@njit(void(_I32, _I32, _I32, int64, int32[:, ::1]), nogil=True, cache=True)
-def context_sums(context: Any, adjusted: Any, raw: Any, limit: Any, sums: Any) -> None:
-    """Add up by context, columns of `sums`: adjusted counts; those of n-grams that occur `limit` times or less, which
-    are pruned; and how many others have an adjusted count of 1, 2, 3 and more."""
-    for i in range(len(context)):
-        size, row = adjusted[i], context[i]
-        sums[row, 0] += size
-        if raw[i] <= limit:
-            sums[row, 1] += size
+    order, size = rows.shape[1] - 1, int64(0)
+    stopped: Any = int64(len(places))
+    for i in range(start, len(places)):
+        if size == len(rows):
+            stopped = int64(i)
+            break
+        place = places[i]
+        far = packed[place] >> 32
+        same = size > 0
+        for k in range(order):
+            own = packed[place - k] & _ID if far >= k else NOTHING
+            same = same and own == rows[size - 1, k]
+            rows[size, k] = own
+        if same:
+            rows[size - 1, order] += 1
         else:
-            sums[row, 1 + min(size, 3)] += 1
+            rows[size, order] = 1
+            size += 1
+    written[0] = size
+    return stopped
+
+
+@njit(int64(_RUNS, int64[::1], _I64, int64[::1], int64, int32[:, ::1], int64[::1]), nogil=True, cache=True)
+def merge(runs: Any, at: Any, filled: Any, heap: Any, live: Any, rows: Any, written: Any) -> Any:
+    """Merge sorted runs of rows, equal columns as one, until `rows` is full or a run has no row left.
+
+    runs: shape (runs, buffer, order + 1). at, filled: next row and number of rows of each buffer. heap: the `live`
+    runs, a binary heap by their next rows but perhaps at its root. written[0]: rows written so far; the last one may
+    still grow. Returns the run at the heap's root that has no row left, or -1.
+    """
+    order, size = rows.shape[1] - 1, written[0]
+    empty: Any = int64(-1)
+    while live:
+        run, i = heap[0], 0
+        if at[run] == filled[run]:
+            empty = run
+            break
+        while 2 * i + 1 < live:
+            child = 2 * i + 1
+            if child + 1 < live:
+                one, other, k = heap[child], heap[child + 1], 0
+                while k < order and runs[one, at[one], k] == runs[other, at[other], k]:
+                    k += 1
+                if k < order and runs[other, at[other], k] < runs[one, at[one], k]:
+                    child += 1
+            one, k = heap[child], 0
+            while k < order and runs[one, at[one], k] == runs[run, at[run], k]:
+                k += 1
+            if k == order or runs[run, at[run], k] < runs[one, at[one], k]:
+                break
+            heap[i] = one
+            i = child
+        heap[i] = run
+        run = heap[0]
+        row = at[run]
+        same = size > 0
+        for k in range(order):
+            same = same and runs[run, row, k] == rows[size - 1, k]
+        if same:
+            rows[size - 1, order] += runs[run, row, order]
+        elif size == len(rows):
+            break
+        else:
+            for k in range(order + 1):
+                rows[size, k] = runs[run, row, k]
+            size += 1
+        at[run] = row + 1
+    written[0] = size
+    return empty
+
+
+@njit(void(_ROWS, int32[::1], int64[::1], int32[:, :, ::1], int64[::1]), nogil=True, cache=True)
+def split(rows: Any, previous: Any, begun: Any, tables: Any, sizes: Any) -> None:
+    """The n-grams of every order in sorted, distinct rows; the last one of each order may go on in later rows.
+
+    previous: columns of the row before. begun: n-grams of each order met so far, those of earlier calls too. tables:
+    shape (order + 1, rows + 1, order + 3): of each n-gram the number of its suffix within the order below, its
+    occurrences, how many n+1-grams end in it (nothing before counts as one), and its columns. sizes: n-grams in each.
+    """
+    order = rows.shape[1] - 1
+    for r in range(len(rows)):
+        depth, length = 0, 0
+        while depth < order and rows[r, depth] == previous[depth]:
+            depth += 1
+        while length < order and rows[r, length] != NOTHING:
+            length += 1
+        for k in range(depth, order):
+            previous[k] = rows[r, k]
+        for n in range(depth + 1, length + 1):
+            i = sizes[n]
+            sizes[n] += 1
+            begun[n] += 1
+            tables[n, i, SUFFIX] = begun[n - 1] - 1
+            tables[n, i, RAW] = tables[n, i, BEFORE] = 0
+            for k in range(n):
+                tables[n, i, WORDS + k] = rows[r, k]
+        for n in range(1, length + 1):
+            tables[n, sizes[n] - 1, RAW] += rows[r, order]
+            tables[n, sizes[n] - 1, BEFORE] += depth <= n
+
+
+@njit(void(_I32, _I32, _I64, _I64, int64, int64, int32[::1]), nogil=True, cache=True)
+def find(suffixes: Any, firsts: Any, keys: Any, index: Any, lowest: Any, shift: Any, found: Any) -> None:
+    """Place of each n-gram, given as its suffix's number and its first word, in `keys`, which must hold it.
+
+    keys: sorted, suffix above bit 32, first word below. index: where the suffixes from `lowest + (i << shift)` begin.
+    """
+    for i in range(len(suffixes)):
+        slot = (suffixes[i] - lowest) >> shift
+        key = int64(suffixes[i]) << 32 | firsts[i]
+        low, high = index[slot], index[slot + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if keys[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low
+
+
+@njit(void(_I32, _I32, int32[:, ::1]), nogil=True, cache=True)
+def context_sums(contexts: Any, counts: Any, sums: Any) -> None:
+    """Add up by context, columns of `sums`: adjusted counts; those of pruned n-grams, whose count is given below zero;
+    and how many others have an adjusted count of 1, 2, 3 and more."""
+    for i in range(len(contexts)):
+        count, row = int64(counts[i]), contexts[i]
+        sums[row, 0] += abs(count)
+        if count < 0:
+            sums[row, 1] -= count
+        else:
+            sums[row, 1 + min(count, 3)] += 1

@@ -4,41 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stages.perplexity.ngram import Model, NGrams, log10
-
-_CHUNK: Final = 1 << 18
+from stages.perplexity.ngram import Block, Model, log10
 
 
 def write(model: Model, vocabulary: pa.Array, path: Path) -> None:
     """Write `model` as ARPA: n-grams in the model's order, numbers with seven significant digits.
 
-    vocabulary: strings, one for each word id.
+    vocabulary: strings, one for each word id. Reads the model, which can be done once.
     """
     with path.open("wb") as f:
-        header = "".join(f"ngram {n}={len(o.words)}\n" for n, o in enumerate(model.orders, start=1))
+        header = "".join(f"ngram {n}={size}\n" for n, size in enumerate(model.sizes, start=1))
         f.write(f"\\data\\\n{header}".encode())
-        for n, order in enumerate(model.orders, start=1):
+        for n, blocks in enumerate(model.orders, start=1):
             f.write(f"\n\\{n}-grams:\n".encode())
-            _write_order(f, order, vocabulary, last=n == len(model.orders))
+            for block in blocks:
+                _write_block(f, block, vocabulary, last=n == len(model.sizes))
         f.write(b"\n\\end\\\n")
 
 
-def _write_order(f: BinaryIO, order: NGrams, vocabulary: pa.Array, last: bool) -> None:
-    """One section: log10 probability, n-gram, and (but for the highest order) log10 back-off, separated by tabs."""
-    for start in range(0, len(order.words), _CHUNK):
-        rows = slice(start, start + _CHUNK)
-        words = [vocabulary.take(pa.array(column)) for column in order.words[rows].T]
-        parts = [_numbers(log10(order.probability[rows])), pc.binary_join_element_wise(*words, " ")]
-        if not last:
-            parts.append(_numbers(log10(order.backoff[rows])))
-        lines = pc.binary_join_element_wise(*parts, "\t")
-        f.write("\n".join(lines.to_pylist()).encode())
-        f.write(b"\n")
+def _write_block(f: BinaryIO, block: Block, vocabulary: pa.Array, last: bool) -> None:
+    """Lines: log10 probability, n-gram, and (but for the highest order) log10 back-off, separated by tabs."""
+    if not len(block.words):
+        return
+    words = [vocabulary.take(pa.array(column)) for column in block.words.T]
+    parts = [_numbers(log10(block.probability)), pc.binary_join_element_wise(*words, " ")]
+    if not last:
+        parts.append(_numbers(log10(block.backoff)))
+    lines = pc.binary_join_element_wise(*parts, "\t")
+    f.write("\n".join(lines.to_pylist()).encode())
+    f.write(b"\n")
 
 
 def _numbers(values: list[float]) -> pa.Array:

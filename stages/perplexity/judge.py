@@ -71,7 +71,7 @@ class PerplexityParams(Params):
     memory: int = decides(
         4 << 30,
         ge=64 << 20,
-        description="Bytes (or 8GB, 500MB) training may take; a reference that needs more is refused, lmplz spills.",
+        description="Bytes (or 8GB, 500MB) training may take, from 320MB; what does not fit is sorted in files.",
     )
     min_tokens: int = Field(default=10, ge=1, description="A document with fewer units is unscored (too_short).")
     unscored: Literal["keep", "drop"] = decides(

@@ -12,29 +12,31 @@ probability 1 (it is never predicted). Where a discount cannot be computed, as i
 are 0.5, 1, 1.5, what `lmplz --discount_fallback` takes. n-grams are pruned by their occurrences, after the discounts
 and sums are taken; their mass goes to the back-off.
 
-All sums are of integers; real numbers are computed one by one, so the result does not depend on the machine's vectors.
+All sums are of integers; real numbers are computed one by one, so the result does not depend on the machine's vectors,
+nor on the memory that cut the work into parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.perplexity.counts import BEGIN, Indices, Integers, Order, Words, count
+from stages.perplexity.columns import Column
+from stages.perplexity.contexts import Discounts, Order, Reals, discount, interpolate
+from stages.perplexity.counts import BEGIN, CHUNK, Counts, Integers, Table, Words, count
 
 FALLBACK: Final = (0.5, 1.0, 1.5)
-Reals = NDArray[np.float64]
-Discounts = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class NGrams:
-    """One order of a finished model, in suffix order: ids (n-grams, n), probability, back-off weight (linear)."""
+class Block:
+    """Some n-grams of an order, in suffix order: ids (n-grams, n), probability, back-off weight (linear)."""
 
     words: Words
     probability: Reals
@@ -43,46 +45,41 @@ class NGrams:
 
 @dataclass(frozen=True)
 class Model:
-    """A model's orders from 1 up, and the discounts that made it (one triple for each order)."""
+    """A model that is computed while it is read: n-grams of each order from 1 up, their number, their discounts.
 
-    orders: list[NGrams]
+    orders: to be read once, from front to back; each order is an iterator of blocks.
+    """
+
+    sizes: list[int]
     discounts: list[Discounts]
+    orders: Iterator[Iterator[Block]]
 
 
 class TooSmallError(ValueError):
     """The text holds too little for a model."""
 
 
-def estimate(stream: Words, vocabulary: int, order: int, prune: Sequence[int] = (0,)) -> Model:
-    """A model of order `order` from a text of ids (see `counts.count`).
+def estimate(
+    blocks: Iterable[Words], vocabulary: int, order: int, prune: Sequence[int], work: Path, room: int
+) -> Model:
+    """A model of order `order` from a text of ids, given in blocks of whole lines (see `counts.count`).
 
     prune: for each order, n-grams that occur this often or less are left out; the last value holds for all orders
     behind it, values behind the highest order for none; the first must be 0 (no word is pruned), and values never fall.
+    work: an empty folder for files, needed until the model is read. room: bytes for buffers and tables in memory.
     Raises ValueError otherwise.
     """
     limits = prune_limits(prune, order)
-    counts = count(stream, vocabulary, order)
-    discounts = [discounts_of(counts.unigrams), *(discounts_of(o.adjusted) for o in counts.orders)]
-    limits = limits[: 1 + sum(len(o.raw) > 0 for o in counts.orders)]
-    if len(limits) < 2:
+    counts = count(blocks, vocabulary, limits, work, room)
+    if not counts.tables or not len(counts.tables[0]):
         raise TooSmallError("the reference text holds no words")
-    lower = _unigrams(counts.unigrams, discounts[0])
-    orders = []
-    words, kept = np.arange(vocabulary, dtype=np.int32)[:, None], np.ones(vocabulary, bool)
-    tables = counts.orders[: len(limits) - 1]
-    del counts
-    for limit, d in zip(limits[1:], discounts[1:], strict=False):
-        table = tables.pop(0)  # a large one, freed as soon as it is used
-        p, gamma = _interpolated(table, limit, d, lower)
-        orders.append(NGrams(words, lower[kept], gamma[kept]))
-        kept = table.raw > limit
-        words, lower = table.words(kept), p
-    orders.append(NGrams(words, lower[kept], np.ones(len(words))))
-    while len(orders) > 2 and not len(orders[-1].words):
-        orders.pop()
-    if not len(orders[1].words):
+    tables = [table for table in counts.tables if len(table.words)]  # none behind one that is empty
+    if not tables:
         raise TooSmallError(f"the reference text is too small for prune: {list(prune)}; no pair of words is left")
-    return Model(orders, discounts[: len(orders)])
+    single = np.bincount(np.minimum(counts.unigrams, 5), minlength=6)
+    discounts = [discounts_of(classes.tolist()) for classes in (single, *(table.classes for table in tables))]
+    sizes = [vocabulary, *(len(table.words) for table in tables)]
+    return Model(sizes, discounts, _orders(counts, tables, discounts, work, room))
 
 
 def prune_limits(prune: Sequence[int], order: int) -> list[int]:
@@ -93,9 +90,9 @@ def prune_limits(prune: Sequence[int], order: int) -> list[int]:
     return limits
 
 
-def discounts_of(adjusted: Indices) -> Discounts:
-    """D1, D2, D3+ from the numbers of n-grams with adjusted count 1 to 4 (Chen & Goodman 1998, equation 26)."""
-    n1, n2, n3, n4 = (int(x) for x in np.bincount(np.minimum(adjusted, 5), minlength=6)[1:5])
+def discounts_of(classes: Sequence[int]) -> Discounts:
+    """D1, D2, D3+ from how many n-grams have an adjusted count of 0, 1, 2, 3, 4 (Chen & Goodman 1998, equation 26)."""
+    n1, n2, n3, n4 = classes[1:5]
     if not (n1 and n2 and n3):
         return FALLBACK
     y = n1 / (n1 + 2.0 * n2)
@@ -105,39 +102,59 @@ def discounts_of(adjusted: Indices) -> Discounts:
     return found
 
 
+def _orders(
+    counts: Counts, tables: list[Table], discounts: list[Discounts], work: Path, room: int
+) -> Iterator[Iterator[Block]]:
+    """The orders of a model; files of one are gone when the next but one begins."""
+    below = _single_words(counts.unigrams, discounts[0], work)
+    for table, d in zip(tables, discounts[1:], strict=True):
+        found, backoff = interpolate(table, below, d, work, room)
+        yield _blocks(below, backoff)
+        below.remove()
+        backoff.remove()
+        below = found
+    yield _blocks(below, None)
+
+
+def _single_words(adjusted: Integers, d: Discounts, work: Path) -> Order:
+    """The lowest order, written as the others are."""
+    ids = np.arange(len(adjusted), dtype=np.int32)
+    table = Table(work, 1)
+    contexts, probability = Column(work / "contexts-1", np.int32), Column(work / "probability-1", np.float64)
+    for column in (table.suffix, contexts):
+        column.append(np.zeros_like(ids))
+    for column in (table.first, table.words):
+        column.append(ids)
+    table.size.append(np.ones_like(ids))
+    probability.append(_unigrams(adjusted, d))
+    return Order(table, contexts, probability)
+
+
 def _unigrams(adjusted: Integers, discounts: Discounts) -> Reals:
     """p(w), interpolated with 1 / (vocabulary without <s>)."""
     total = int(adjusted.sum())
     classes = np.bincount(np.minimum(adjusted, 3), minlength=4)
     gamma = sum(d * int(c) for d, c in zip(discounts, classes[1:], strict=True)) / total
-    p = (adjusted - _discount(adjusted, discounts)) / total + gamma / (len(adjusted) - 1)
+    p = (adjusted - discount(adjusted, discounts)) / total + gamma / (len(adjusted) - 1)
     p[BEGIN] = 1.0
     return p
 
 
-def _interpolated(table: Order, limit: int, d: Discounts, lower: Reals) -> tuple[Reals, Reals]:
-    """Probabilities of one order, and the back-off weights of the order below (1 where an n-gram is no context)."""
-    from kernels.lm_counts import context_sums
-
-    sums = np.zeros((len(lower), 5), np.int32)
-    context_sums(table.context, table.adjusted, table.raw, limit, sums)
-    total, pruned, ones, twos, more = (np.ascontiguousarray(column) for column in sums.T)
-    del sums
-    gamma = np.ones(len(lower))
-    seen = total > 0
-    mass = d[0] * ones[seen] + d[1] * twos[seen] + d[2] * more[seen] + pruned[seen]
-    gamma[seen] = mass / total[seen]
-    kept = np.where(table.raw > limit, table.adjusted, 0)
-    p = kept - _discount(kept, d)
-    p /= total[table.context]
-    p += gamma[table.context] * lower[table.suffix]
-    return p, gamma
+def _blocks(order: Order, backoff: Column | None) -> Iterator[Block]:
+    """What is not pruned of an order; back-off weights are 1 where there is no longer one."""
+    at = 0
+    for start in range(0, len(order.table), CHUNK):
+        kept = order.table.size.read(start, start + CHUNK) > 0
+        size = int(np.count_nonzero(kept))
+        weights = np.ones(size) if backoff is None else backoff.read(start, start + CHUNK)[kept]
+        yield Block(
+            order.table.words.read(at, at + size).reshape(size, order.table.n),
+            order.probability.read(start, start + CHUNK)[kept],
+            weights,
+        )
+        at += size
 
 
-def _discount(adjusted: Indices, discounts: Discounts) -> Reals:
-    return np.array([0.0, *discounts])[np.minimum(adjusted, 3)]
-
-
-def log10(values: Reals) -> list[float]:
+def log10(values: NDArray[np.float64]) -> list[float]:
     """Logarithms one by one: vectorised ones differ between processors in the last digit."""
     return list(map(math.log10, values.tolist()))

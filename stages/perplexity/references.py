@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import zlib
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import BinaryIO, Final, Literal
 
 import fsspec
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import zstandard
 from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline.stage import InputPath, Params
 from stages.language import identify
-from stages.perplexity.counts import SPECIALS, Words
-from stages.perplexity.normalise import Normaliser, Units
+from stages.perplexity.columns import Column
+from stages.perplexity.counts import END, SPECIALS, Words
+from stages.perplexity.normalise import MAX_LINE_TOKENS, Normaliser, Units
 
-_BATCH: Final = 1 << 23  # characters of text that are split at once
+MOST_SPLIT: Final = 1 << 22  # characters of text that are split at once
+_BLOCK: Final = 1 << 16  # bytes of a file that are read at once
 _SEEN_BY_IDENTIFIER: Final = 20_000  # characters of a file that settle its language
 _SURE: Final = 0.5
 TRUSTED: Final = "reference.u64"
@@ -99,19 +104,31 @@ def texts(reference: Reference, file: str) -> Iterator[str]:
 
 
 def _documents(reference: Reference, file: str) -> Iterator[str]:
-    content = _content(file)
     name = file.removesuffix(".gz").removesuffix(".zst")
     if reference.format == "text" or (reference.format == "auto" and not name.endswith((".jsonl", ".ndjson"))):
         try:
-            yield content.decode("utf-8-sig")
+            yield b"".join(_content(file)).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise ReferenceTextError(
                 f"{file}: reference text must be UTF-8, byte {error.start} is not; convert the file"
             ) from error
         return
-    for number, line in enumerate(content.split(b"\n"), start=1):
+    for number, line in enumerate(_lines(_content(file)), start=1):
         if line.strip():
             yield _field(line, reference.text_field, f"{file}:{number}")
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """What stands between line feeds."""
+    begun: list[bytes] = []
+    for block in blocks:
+        first, *others = block.split(b"\n")
+        begun.append(first)
+        if others:
+            yield b"".join(begun)
+            yield from others[:-1]
+            begun = [others[-1]]
+    yield b"".join(begun)
 
 
 def _field(line: bytes, field: str, place: str) -> str:
@@ -124,27 +141,31 @@ def _field(line: bytes, field: str, place: str) -> str:
     return str(value[field])
 
 
-def _content(file: str) -> bytes:
-    """All bytes of a file, unpacked; a stream that breaks off is an error."""
+def _content(file: str) -> Iterator[bytes]:
+    """The bytes of a file, unpacked, some at a time; a stream that breaks off is an error."""
     try:
         with fsspec.open(file, "rb") as f:
-            raw: bytes = f.read()
-        if file.endswith(".gz"):
-            return gzip.decompress(raw)
-        return _unpacked_zstd(raw) if file.endswith(".zst") else raw
-    except (OSError, EOFError, zstandard.ZstdError) as error:
+            if file.endswith(".zst"):
+                yield from _unpacked_zstd(f)
+                return
+            unpacked = gzip.GzipFile(fileobj=f) if file.endswith(".gz") else f
+            while block := unpacked.read(_BLOCK):
+                yield block
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise ReferenceTextError(f"{file}: reference file cannot be read: {error}") from error
 
 
-def _unpacked_zstd(raw: bytes) -> bytes:
-    parts = []
-    while raw:
-        frame = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-        parts.append(frame.decompress(raw))
-        if not frame.eof:
-            raise EOFError("the zstd stream ends inside a frame; the file is truncated")
-        raw = frame.unused_data
-    return b"".join(parts)
+def _unpacked_zstd(packed: BinaryIO) -> Iterator[bytes]:
+    frame = None
+    while rest := packed.read(_BLOCK):
+        while rest:
+            frame = frame or zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
+            yield frame.decompress(rest)
+            rest = frame.unused_data
+            if frame.eof:
+                frame = None
+    if frame is not None:
+        raise EOFError("the zstd stream ends inside a frame; the file is truncated")
 
 
 def by_language(references: Iterable[Reference]) -> dict[str, list[tuple[Reference, str]]]:
@@ -174,55 +195,93 @@ def identified(reference: Reference, file: str) -> str:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text as ids: `stream` (see `counts.count`), `vocabulary` (a string for each id), numbers of what went in.
+    """Text as ids, in a file of a work folder: in order of first appearance; `rank` says what they are in the model.
 
-    digests: of its documents, sorted, each once.
+    vocabulary: a string for each word of the model. digests: of the documents, sorted, each once. documents, lines,
+    tokens: how many went in.
     """
 
-    stream: Words
+    ids: Column
+    rank: Words
     vocabulary: pa.Array
     documents: int
     lines: int
     tokens: int
     digests: NDArray[np.uint64]
 
+    def blocks(self, size: int) -> Iterator[Words]:
+        """The text as the model's ids (see `counts.count`), in blocks of whole lines of `size` ids or a little less."""
+        at = 0
+        while at < len(self.ids):
+            block = self.rank[self.ids.read(at, at + max(size, MAX_LINE_TOKENS + 2))]
+            if at + len(block) < len(self.ids):
+                block = block[: int(np.flatnonzero(block == END)[-1]) + 1]
+            at += len(block)
+            yield block
 
-def corpus(documents: Iterable[str], normaliser: Normaliser) -> Corpus:
-    """Words of these documents; ids follow the words' bytes, so that they do not depend on the order of documents."""
-    interned = Interned()
-    digests: list[int] = []
+
+def corpus(documents: Iterable[str], normaliser: Normaliser, work: Path, size: int = MOST_SPLIT) -> Corpus:
+    """Words of these documents; ids follow the words' bytes, so that they do not depend on the order of documents.
+
+    size: characters of text that are split at once.
+    """
+    interned = Interned(Column(work / "ids", np.int32))
+    digests = array("Q")
     lines = tokens = 0
-    for batch in batches(documents):
-        digests += map(digest, batch)
+    for batch in batches(noted(documents, digests), size):
         units = normaliser.units_of(batch)
         interned.add(units)
         lines, tokens = lines + int(units.lines.sum()), tokens + int(units.tokens.sum())
-    stream, vocabulary = interned.finished()
-    return Corpus(stream, vocabulary, len(digests), lines, tokens, np.unique(np.array(digests, np.uint64)))
+    rank, vocabulary = interned.finished()
+    return Corpus(interned.stream, rank, vocabulary, len(digests), lines, tokens, unique(digests))
 
 
-def batches(documents: Iterable[str]) -> Iterator[list[str]]:
-    """Some megabytes of documents at a time."""
-    batch: list[str] = []
-    size = 0
+def noted(documents: Iterable[str], digests: array[int]) -> Iterator[str]:
+    """The documents; their digests are noted as they pass."""
     for text in documents:
-        batch.append(text)
-        size += len(text)
-        if size > _BATCH:
-            yield batch
-            batch, size = [], 0
+        digests.append(digest(text))
+        yield text
+
+
+def unique(digests: array[int]) -> NDArray[np.uint64]:
+    """Each of them once, sorted."""
+    return np.unique(np.frombuffer(digests, np.uint64)) if digests else np.empty(0, np.uint64)
+
+
+def batches(documents: Iterable[str], size: int = MOST_SPLIT) -> Iterator[list[str]]:
+    """Documents, about `size` characters at a time; longer ones in pieces of whole lines, whose units are the same."""
+    batch: list[str] = []
+    filled = 0
+    for text in documents:
+        for piece in _pieces(text, size):
+            batch.append(piece)
+            filled += len(piece)
+            if filled > size:
+                yield batch
+                batch, filled = [], 0
     if batch:
         yield batch
 
 
-class Interned:
-    """Words seen so far and the text as their ids, in order of first appearance until `finished`."""
+def _pieces(text: str, size: int) -> Iterator[str]:
+    start = 0
+    while len(text) - start > size:
+        end = text.find("\n", start + size) + 1
+        if not end:
+            break
+        yield text[start:end]
+        start = end
+    yield text[start:] if start else text
 
-    def __init__(self) -> None:
+
+class Interned:
+    """Words seen so far; the text goes to `stream` as their ids, in order of first appearance until `finished`."""
+
+    def __init__(self, stream: Column) -> None:
         self.keys, self.ids = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.int32)
         self.known = 0
         self.words: list[bytes] = []
-        self.streams: list[Words] = []
+        self.stream = stream
 
     def add(self, units: Units) -> None:
         from kernels.lm_units import intern, rehash
@@ -232,18 +291,24 @@ class Interned:
         written = np.array([self.known, 0, 0], np.int64)
         at = 0
         while (at := intern(units.text, at, self.keys, self.ids, stream, words, written)) < len(units.text):
-            keys, ids = np.zeros(4 * len(self.keys), np.int64), np.zeros(4 * len(self.ids), np.int32)
+            keys, ids = np.zeros(2 * len(self.keys), np.int64), np.zeros(2 * len(self.ids), np.int32)
             rehash(self.keys, self.ids, keys, ids)
             self.keys, self.ids = keys, ids
         self.known = int(written[0])
         self.words.append(words[: written[2]].tobytes())
-        self.streams.append(stream)
+        self.stream.append(stream)
 
     def finished(self) -> tuple[Words, pa.Array]:
-        """The whole stream and the vocabulary, SPECIALS first, then words in order of their bytes."""
-        seen = b"".join(self.words).split(b"\n")[:-1]
-        order = sorted(range(len(seen)), key=seen.__getitem__)
+        """What becomes of each id, and the vocabulary: SPECIALS first, then words in order of their bytes."""
+        data = np.frombuffer(b"".join(self.words), np.uint8)
+        ends = np.flatnonzero(data == ord("\n"))
+        offsets = np.concatenate([[0], ends - np.arange(len(ends))]).astype(np.int64)
+        letters = pa.py_buffer(data[data != ord("\n")].tobytes())
+        seen = pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(), len(ends), [None, pa.py_buffer(offsets.tobytes()), letters]
+        )
+        order = pc.sort_indices(seen)
         rank = np.arange(len(seen) + len(SPECIALS), dtype=np.int32)
-        rank[np.array(order, np.int64) + len(SPECIALS)] = np.arange(len(seen), dtype=np.int32) + len(SPECIALS)
-        vocabulary = pa.array([*SPECIALS, *(seen[i].decode() for i in order)], pa.string())
-        return rank[np.concatenate([np.empty(0, np.int32), *self.streams])], vocabulary
+        rank[order.to_numpy().astype(np.int64) + len(SPECIALS)] = np.arange(len(seen), dtype=np.int32) + len(SPECIALS)
+        words = seen.take(order).cast(pa.large_string()).cast(pa.string())
+        return rank, pa.concat_arrays([pa.array(SPECIALS, pa.string()), words])

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import subprocess
 import tempfile
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.hashing import file_hash
-from stages.perplexity import arpa, ngram, references, scoring
+from stages.perplexity import arpa, counts, ngram, references, scoring
 from stages.perplexity.normalise import NORMALISERS
 
-BYTES: Final = 20
-"""What counting and smoothing take at most for each token and order (measured at order 5 on 10 million tokens)."""
+LIBRARIES: Final = 224 << 20
+"""What the interpreter, libraries and compiled kernels take before any text is read; the rest of `memory` is room."""
+LEAST_ROOM: Final = 32 << 20
+TOKEN: Final = 64
+"""What sorting takes for each token of a block. More memory than for MOST_SORTED tokens makes nothing faster."""
+MOST_SORTED: Final = 1 << 22
 
 
 def prepare(params: Any, folder: Path) -> dict[str, Any]:
@@ -75,21 +82,36 @@ def _reason(said: bytes) -> str:
 
 
 def _with_own(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, Any], Any]:
-    corpus = references.corpus(texts, NORMALISERS[params.normaliser])
-    needed = BYTES * params.order * len(corpus.stream)
-    if needed > params.memory:
-        raise references.ReferenceTextError(
-            f"perplexity: the {path.stem} reference of {corpus.tokens:,} tokens needs about {needed / 1e9:.1f} GB, "
-            f"memory is {params.memory / 1e9:.1f} GB; raise it, take a smaller sample, or set estimator: lmplz"
-        )
+    room = max(LEAST_ROOM, params.memory - LIBRARIES)
     try:
-        model = ngram.estimate(corpus.stream, len(corpus.vocabulary), params.order, params.prune)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="work-") as work:
+            return _estimated(texts, params, path, Path(work), room)
     except ngram.TooSmallError as error:
         raise references.ReferenceTextError(f"perplexity: no {path.stem} model: {error}; name more text") from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise references.ReferenceTextError(
+            f"perplexity: no {path.stem} model: {error.strerror} for its work files, which lie in the run folder and "
+            "take about 70 bytes for each word of the reference; make room, move the run, or take a smaller sample"
+        ) from error
+
+
+def _estimated(
+    texts: Iterable[str], params: Any, path: Path, work: Path, room: int
+) -> tuple[dict[str, Any], NDArray[np.uint64]]:
+    corpus = references.corpus(texts, NORMALISERS[params.normaliser], work, min(references.MOST_SPLIT, room // 64))
+    if len(corpus.ids) >= counts.MOST_TOKENS:
+        raise references.ReferenceTextError(
+            f"perplexity: the {path.stem} reference of {corpus.tokens:,} tokens is more than this estimator counts "
+            f"({counts.MOST_TOKENS:,}); take a smaller sample, or set estimator: lmplz"
+        )
+    blocks = corpus.blocks(min(MOST_SORTED, room // TOKEN))
+    model = ngram.estimate(blocks, len(corpus.vocabulary), params.order, params.prune, work, room)
     arpa.write(model, corpus.vocabulary, path)
     about = {
-        "order": len(model.orders),
-        "ngrams": [len(order.words) for order in model.orders],
+        "order": len(model.sizes),
+        "ngrams": model.sizes,
         "discounts": [list(d) for d in model.discounts],
         "documents": corpus.documents,
         "lines": corpus.lines,
@@ -102,13 +124,13 @@ def _with_lmplz(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str
     prune = [str(n) for n in ngram.prune_limits(params.prune, params.order)]
     command = [_program("lmplz", "estimator: own"), "-o", str(params.order), "--discount_fallback", "--prune", *prune]
     command += ["--arpa", str(path), "-T", f"{path.parent}/", "-S", f"{params.memory}b"]
-    counted = {"order": params.order, "documents": 0, "lines": 0, "tokens": 0}
-    digests: list[int] = []
+    counted = {"order": params.order, "lines": 0, "tokens": 0}
+    digests = array("Q")
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said) as process:
             assert process.stdin is not None
             try:
-                for block in _normalised(texts, params.normaliser, counted, digests):
+                for block in _normalised(references.noted(texts, digests), params.normaliser, counted):
                     process.stdin.write(block)
                 process.stdin.close()
             except BrokenPipeError:
@@ -117,15 +139,13 @@ def _with_lmplz(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str
             said.seek(0)
             reason = _reason(said.read())
             raise references.ReferenceTextError(f"perplexity: no {path.stem} model: lmplz failed: {reason}")
-    return counted, np.array(digests, np.uint64)
+    return {**counted, "documents": len(digests)}, references.unique(digests)
 
 
-def _normalised(texts: Iterable[str], normaliser: str, counted: dict[str, int], digests: list[int]) -> Iterator[bytes]:
-    """Units of the texts, a batch at a time; on the way they are counted and their digests noted."""
+def _normalised(texts: Iterable[str], normaliser: str, counted: dict[str, int]) -> Iterator[bytes]:
+    """Units of the texts, a batch at a time; on the way they are counted."""
     for batch in references.batches(texts):
         units = NORMALISERS[normaliser].units_of(batch)
-        digests += map(references.digest, batch)
-        counted["documents"] += len(batch)
         counted["lines"] += int(units.lines.sum())
         counted["tokens"] += int(units.tokens.sum())
         yield units.text.tobytes()

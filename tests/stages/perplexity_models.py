@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.hashing import file_hash
-from stages.perplexity import Perplexity, PerplexityParams
+from stages.perplexity import Perplexity, PerplexityParams, ngram
+from stages.perplexity import arpa as files
 from stages.perplexity.normalise import NORMALISERS
-from stages.perplexity.references import digest, write_trusted
+from stages.perplexity.references import corpus, digest, write_trusted
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TWO_WORDS = (
@@ -43,3 +46,44 @@ def measured(texts: list[str], folder: Path, langs: list[str | None] | None = No
         {"text": pa.array(texts, pa.large_string()), "lang": pa.array(langs or [None] * len(texts), pa.string())}
     )
     return Perplexity.measure(table, params(**settings), folder).to_pylist()
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A model in memory: words, probabilities and back-off weights of each order, and what its text held."""
+
+    orders: list[ngram.Block]
+    words: list[str]
+
+
+def trained(
+    texts: Iterable[str], order: int, prune: Sequence[int], normaliser: str = "whitespace", block: int = 1 << 20
+) -> Whole:
+    """A model of these texts, counted in blocks of about `block` ids."""
+    with tempfile.TemporaryDirectory() as name:
+        known = corpus(texts, NORMALISERS[normaliser], Path(name))
+        model = ngram.estimate(known.blocks(block), len(known.vocabulary), order, prune, Path(name), 1 << 25)
+        orders = []
+        for blocks in model.orders:
+            parts = list(blocks)
+            columns = ("words", "probability", "backoff")
+            orders.append(ngram.Block(*(np.concatenate([getattr(part, c) for part in parts]) for c in columns)))
+        assert [len(o.words) for o in orders] == model.sizes
+        return Whole(orders, known.vocabulary.to_pylist())
+
+
+def written(
+    texts: Iterable[str],
+    order: int,
+    prune: Sequence[int],
+    path: Path,
+    normaliser: str = "whitespace",
+    block: int = 1 << 20,
+    room: int = 1 << 25,
+) -> Path:
+    """The same as an ARPA file. room: bytes for buffers."""
+    with tempfile.TemporaryDirectory() as name:
+        known = corpus(texts, NORMALISERS[normaliser], Path(name))
+        model = ngram.estimate(known.blocks(block), len(known.vocabulary), order, prune, Path(name), room)
+        files.write(model, known.vocabulary, path)
+    return path
