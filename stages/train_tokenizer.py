@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from pipeline.stage import Closing, Editor, Params, StageUse, decides
 from stages.license import Status, read
@@ -71,6 +71,14 @@ class TokenizerParams(Params):
     placeholders: tuple[str, ...] = Field((), description="Filled in: the placeholders that editors of this run write.")
     weights: dict[str, float] = decides({}, description="Filled in: the weight of each source.")
 
+    @field_validator("pattern")
+    @classmethod
+    def _usable(cls, name: str) -> str:
+        from tokenizer.patterns import pattern
+
+        pattern(name)
+        return name
+
     def declared(self) -> list[str]:
         """All special tokens, in the order of their ids."""
         return [*self.special_tokens, *(p for p in self.placeholders if p not in self.special_tokens)]
@@ -89,7 +97,6 @@ class TrainTokenizer(Closing):
     def link(cls, params: TokenizerParams, uses: Sequence[StageUse], sources: Sequence[Source]) -> TokenizerParams:
         """Take over the editors' placeholders and the sources' weights. ValueError where they leave no room."""
         from tokenizer.counts import integer_multipliers
-        from tokenizer.patterns import pattern
         from tokenizer.trainer import check_limits, check_specials, check_vocab_size
 
         if params.placeholders or params.weights:
@@ -104,7 +111,6 @@ class TrainTokenizer(Closing):
                 "weights": weights | dict.fromkeys(_unused(sources), 0.0),
             }
         )
-        pattern(params.pattern)
         integer_multipliers(weights)
         check_specials(linked.special_tokens)
         for size in (params.vocab_size, *params.vocab_sizes):
@@ -116,19 +122,23 @@ class TrainTokenizer(Closing):
     def each(documents: pa.Table, params: TokenizerParams) -> tuple[pa.Table, dict[str, Any]]:
         """Counts of one shard (schema COUNTS, sorted by piece), and which documents stayed out of them, by reason."""
         from tokenizer.counts import count_pieces_by_group
+        from tokenizer.expressions import SlowExpressionError
         from tokenizer.patterns import pattern
 
         clear = _clear(documents["license"])
         held = held_out(documents["doc_id"], params.holdout)
         used = documents.filter(pa.array(clear & ~held))
-        counts = count_pieces_by_group(
-            used["text"].combine_chunks(),
-            used["placeholders"].combine_chunks(),
-            used.select(["source", "license"]),
-            pattern(params.pattern),
-            params.declared(),
-            params.normalization,
-        )
+        try:
+            counts = count_pieces_by_group(
+                used["text"].combine_chunks(),
+                used["placeholders"].combine_chunks(),
+                used.select(["source", "license"]),
+                pattern(params.pattern),
+                params.declared(),
+                params.normalization,
+            )
+        except SlowExpressionError as error:
+            raise ValueError(f"document {_holder(used, error.text)}: tokenizer.pattern: {error}") from error
         dropped = {UNCLEAR: int((~clear).sum()), HOLD_OUT: int((clear & held).sum())}
         return counts.select(COUNTS.names).cast(COUNTS), {
             "dropped": {k: n for k, n in dropped.items() if n},
@@ -204,6 +214,14 @@ def held_out(doc_ids: pa.ChunkedArray, share: float) -> npt.NDArray[np.bool_]:
     """Which documents a hold-out of this share keeps back: those whose doc_id, read as a fraction, lies below it."""
     limit = int(share * (1 << 32))
     return np.array([int(i[:8], 16) < limit for i in doc_ids.to_pylist()], bool)
+
+
+def _holder(documents: pa.Table, text: str) -> str:
+    """The doc_id of the first document that holds a text; normalised text may be in none."""
+    for doc_id, whole in zip(documents["doc_id"].to_pylist(), documents["text"].to_pylist(), strict=True):
+        if text in whole:
+            return str(doc_id)
+    return "(normalised text)"
 
 
 def _clear(licenses: pa.ChunkedArray) -> npt.NDArray[np.bool_]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import unicode_tables
+from tokenizer.expressions import checked
 
 GPT2_FAMILY, CL100K_FAMILY, O200K_FAMILY = range(3)  # as in kernels/scanners.py, which this module must not import
 
@@ -133,8 +134,9 @@ def _family_table(family: int) -> NDArray[np.uint8]:
 def pattern(name_or_regex: str = DEFAULT) -> Pattern:
     """The pattern of that name, or else the user's own expression.
 
-    Raises PatternError for an expression that does not compile or that matches the empty string only. A single
-    lower-case word that is no known name is taken for a misspelt one, not for an expression.
+    Raises PatternError for an expression that does not compile, can match an empty text or takes exponential time (see
+    `tokenizer.expressions`). A single lower-case word that is no known name is taken for a misspelt one, not for an
+    expression.
     """
     if name_or_regex in _NAMED:
         regex, family, digits = _NAMED[name_or_regex]
@@ -155,12 +157,12 @@ def _custom(expression: str) -> Pattern:
         raise PatternError(
             f"unknown pattern {expression!r}{hint} Known names: {', '.join(NAMES)}; or give a regular expression"
         )
-    try:
-        compiled = regex.compile(expression)
-    except regex.error as error:
-        raise PatternError(f"the pattern {expression!r} is not a valid regular expression: {error}") from error
-    if compiled.flags & regex.REVERSE:
-        raise PatternError(f"the pattern {expression!r} searches backwards; take out (?r)")
     if not expression:
         raise PatternError("the pattern is empty; use 'bytes' for no splitting")
+    try:
+        compiled = checked(expression)
+    except ValueError as error:
+        raise PatternError(f"the pattern {error}") from error
+    if compiled.flags & regex.REVERSE:
+        raise PatternError(f"the pattern {expression!r} searches backwards; take out (?r)")
     return Pattern("custom", expression, unicode_tables.regex_unicode_version())

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tokenizer.expressions import matches
 from tokenizer.patterns import Pattern
 
 BLOCK_BYTES = 1 << 20  # text that is split at once
@@ -115,13 +116,14 @@ def _split_by_regex(segments: Segments, pattern: Pattern) -> tuple[NDArray[np.in
     import regex
 
     steps = [regex.compile(expression) for expression in pattern.steps]
+    find = matches if pattern.name == "custom" else regex.Pattern.finditer  # the clock is looked at after every match
     ends: list[int] = []
     before = [0]
     data = segments.data.data
     for start, stop in zip(segments.starts.tolist(), segments.stops.tolist(), strict=True):
         pieces = [str(data[start:stop], "utf-8")] if stop > start else []
         for step in steps:
-            pieces = [part for piece in pieces for part in _isolated(step, piece)]
+            pieces = [part for piece in pieces for part in _isolated(find(step, piece), piece)]
         end = start
         for piece in pieces:
             end += len(piece.encode())
@@ -130,10 +132,10 @@ def _split_by_regex(segments: Segments, pattern: Pattern) -> tuple[NDArray[np.in
     return np.array(ends, np.int64), np.array(before, np.int64)
 
 
-def _isolated(compiled: Any, text: str) -> Iterator[str]:
-    """The matches of an expression and what lies between them."""
+def _isolated(found: Iterator[Any], text: str) -> Iterator[str]:
+    """The matches of an expression in a text and what lies between them."""
     at = 0
-    for match in compiled.finditer(text):
+    for match in found:
         for a, b in ((at, match.start()), match.span()):
             if b > a:
                 yield text[a:b]

@@ -9,14 +9,16 @@ from typing import Final
 from stages.pii.identifiers import luhn, mod_11_2
 from stages.pii.params import Custom
 from stages.pii.spans import Span, has_context
+from tokenizer.expressions import checked, matches
 
 
 def find(text: str, recogniser: Custom) -> Iterator[Span]:
-    """What one custom recogniser accepts in `text`."""
+    """What one custom recogniser accepts in `text`. Raises SlowExpressionError for a search without end."""
     words = frozenset(word.lower() for word in recogniser.context if word.isascii())
     signs = tuple(word for word in recogniser.context if not word.isascii())
-    for match in re.compile(recogniser.pattern).finditer(text):
-        start, end = match.span(1 if match.re.groups else 0)
+    compiled = checked(recogniser.pattern)
+    for match in matches(compiled, text):
+        start, end = match.span(1 if compiled.groups else 0)
         if start < 0 or start == end or (recogniser.context and not has_context(text, start, words, signs)):
             continue
         if recogniser.validator is None or _VALIDATORS[recogniser.validator](re.sub("[^0-9A-Za-z]", "", match[0])):

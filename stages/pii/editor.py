@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ValidationError
 
 from pipeline.documents import DOCUMENTS, EDITS
 from pipeline.rules import Failure, verdicts
@@ -81,9 +82,12 @@ class PII(Editor):
         if not NAMES.keys().isdisjoint(params.entities):
             names.require(params.names_model)
         declared = [t for use in uses if use.stage.name == "tokenizer" for t in use.params.special_tokens]
-        return PIIParams.model_validate(
-            params.model_dump() | {"special_tokens": tuple(dict.fromkeys([*params.special_tokens, *declared]))}
-        )
+        try:
+            return PIIParams.model_validate(
+                params.model_dump() | {"special_tokens": tuple(dict.fromkeys([*params.special_tokens, *declared]))}
+            )
+        except ValidationError as error:
+            raise ValueError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
     @staticmethod
     def edit(documents: pa.Table, state: pa.Table | None, params: PIIParams, artefact: Path | None) -> Edited:
@@ -124,11 +128,15 @@ def _merged(old: pa.ChunkedArray, name: str, places: npt.NDArray[np.int64], resu
 
 
 def _scrub_document(row: dict[str, Any], params: PIIParams) -> _Result:
-    spans = [(p["start"], p["end"], p["token"]) for p in row["placeholders"]]
     try:
-        scrubbed = scrub(row["text"], spans, params)
+        return _scrub_fields(row, params)
     except ValueError as error:
         raise ValueError(f"document {row['doc_id']}: {error}") from error
+
+
+def _scrub_fields(row: dict[str, Any], params: PIIParams) -> _Result:
+    spans = [(p["start"], p["end"], p["token"]) for p in row["placeholders"]]
+    scrubbed = scrub(row["text"], spans, params)
     result = _Result({"text": scrubbed.text, "placeholders": [p._asdict() for p in scrubbed.placeholders]})
     result.columns["metadata"], result.edits["metadata"] = scrub_json(row["metadata"], params)
     result.edits["text"] = scrubbed.edits

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from pydantic import Field, field_validator, model_validator
 
 from pipeline.stage import Params
+from tokenizer.expressions import checked
 
 ENTITIES: Final[dict[str, str]] = {
     "email": "<|email|>",
@@ -42,11 +43,12 @@ _PLACEHOLDER = re.compile(r"<\|[A-Za-z0-9_-]+\|>")
 class Custom(Params):
     """A recogniser of one's own: an entity under a name of its own.
 
-    `pattern` is a Python regular expression; its group 1, if it has groups, is the entity, else the whole match.
+    `pattern` is an expression of the `regex` module, which knows all of Python's `re`; its group 1, if it has groups,
+    is the entity, else the whole match.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$", description="the entity's name: a-z, 0-9, _")
-    pattern: str = Field(description="Python regular expression; group 1 is the entity, if there is one")
+    pattern: str = Field(description="regular expression of the `regex` module; group 1 is the entity, if there is one")
     validator: Literal["luhn", "mod_97", "mod_11_2"] | None = Field(
         default=None, description="check digits over the letters and digits of the match"
     )
@@ -55,13 +57,8 @@ class Custom(Params):
 
     @field_validator("pattern")
     @classmethod
-    def _compiles(cls, pattern: str) -> str:
-        try:
-            compiled = re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
-        if compiled.search("") is not None:
-            raise ValueError(f"{pattern!r} matches an empty text; every match must hold a character")
+    def _usable(cls, pattern: str) -> str:
+        checked(pattern)
         return pattern
 
 

@@ -81,3 +81,48 @@ def test_evaluate_wants_files_or_a_run(call: Call, folder: Path, tmp_path: Path)
     assert result.exit_code == 2 and "holds neither model.json nor tokenizer.json" in result.stderr
     result = call("tokenizer", "evaluate", folder, "--run", tmp_path)
     assert result.exit_code == 2 and "has no tokenizer; give files instead" in result.stderr
+
+
+def test_a_pattern_that_can_match_nothing_stops_a_training_before_any_file_is_read(
+    call: Call, folder: Path, tmp_path: Path
+) -> None:
+    options = ["--out", tmp_path / "t", "--vocab-size", 270, "--pattern"]
+    wrong = call("tokenizer", "train", folder.parent / "a.txt", *options, "[a-z]*")
+    assert wrong.exit_code == 2 and "the pattern '[a-z]*' can match an empty text" in wrong.stderr
+    assert "Traceback" not in wrong.stderr and not (tmp_path / "t").exists()
+
+
+def test_nested_repeats_train_and_export_without_a_hang(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a" * 40 + "b")
+    options = ["--out", tmp_path / "t", "--vocab-size", 258, "--pattern", "(a+)+$"]
+    result = call("tokenizer", "train", tmp_path / "a.txt", *options)
+    assert result.exit_code == 0, result.stderr
+
+
+CONFIG = """\
+name: guards
+sources: [{{name: s, path: a.txt, license: CC0-1.0}}]
+stages:
+  - ingest: {{}}
+  - pii: {pii}
+tokenizer: {tokenizer}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pii", "tokenizer", "line", "message"),
+    [
+        ("{}", "{vocab_size: 300, pattern: 'a*'}", 6, "tokenizer.pattern: the pattern 'a*' can match an empty text"),
+        ("{custom: [{name: x, pattern: 'a*'}]}", "{}", 5, "pattern: 'a*' can match an empty text"),
+        ("{}", "{special_tokens: ['<|email|>']}", 5, "the placeholder <|email|> is also a special token of the tok"),
+    ],
+)
+def test_settings_that_cannot_work_are_one_message_with_line_and_key(
+    call: Call, tmp_path: Path, pii: str, tokenizer: str, line: int, message: str
+) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "c.yaml").write_text(CONFIG.format(pii=pii, tokenizer=tokenizer))
+    result = call("plan", tmp_path / "c.yaml")
+    assert result.exit_code == 2 and f"c.yaml:{line}: " in result.stderr and message in result.stderr
+    assert "validation error" not in result.stderr and "pydantic" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

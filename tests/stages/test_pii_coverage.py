@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
+from pipeline.documents import DOCUMENTS
 from stages.pii import PII, PIIParams, find, placeholders, scrub
+from stages.pii.params import Custom
 
 DEFAULT = PIIParams()
 
@@ -112,8 +115,9 @@ def test_a_custom_entity_takes_actions_and_wins_over_the_built_in_ones() -> None
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pattern": "("}, "'(' is no regular expression: missing ), unterminated subpattern at position 0"),
-        ({"pattern": "x*"}, "'x*' matches an empty text; every match must hold a character"),
+        ({"pattern": "("}, "'(' is not a valid regular expression: missing ) at position 1"),
+        ({"pattern": "x*"}, "'x*' can match an empty text; every match must hold a character"),
+        ({"pattern": r"\bx?"}, "can match an empty text; every match must hold a character"),
         ({"pattern": "x", "name": "Badge"}, "String should match pattern"),
         ({"pattern": "x", "name": "email"}, "custom: the name 'email' is taken"),
         ({"pattern": "x", "placeholder": "[X]"}, "replace: badge: '[X]' is no placeholder; write <|name|>"),
@@ -124,6 +128,35 @@ def test_a_wrong_custom_recogniser_says_what_is_wrong(settings: dict[str, Any], 
     with pytest.raises(ValidationError) as error:
         custom(**settings)
     assert message in str(error.value)
+
+
+def test_a_custom_expression_without_end_is_refused_and_a_harmless_nest_of_repeats_searches_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tokenizer import expressions
+
+    monkeypatch.setattr(expressions, "_PATIENCE", (0.05, 0.1))
+    with pytest.raises(ValidationError, match=r"'\(a\|aa\)\+\$' takes exponential time"):
+        custom(pattern="(a|aa)+$")
+    assert scrub("a" * 40 + "b", [], custom(pattern="(a+)+$")).text == "a" * 40 + "b"
+    assert scrub("b" + "a" * 40, [], custom(pattern="(?:a+)+$")).text == "b<|badge|>"
+
+
+def test_a_search_that_does_not_end_names_the_document_and_the_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+    import regex
+
+    from stages.pii import custom as finder
+
+    monkeypatch.setattr(finder, "checked", regex.compile)  # as if the probes had found nothing
+    monkeypatch.setattr("tokenizer.expressions._SECONDS", 0.1)
+    params = custom(pattern="B[0-9]").model_copy(update={"custom": (Custom.model_construct(
+        name="badge", pattern="(a|aa)+$", validator=None, context=(), placeholder=None),)})  # fmt: skip
+    row = {
+        f.name: [] if f.name == "placeholders" else 0 if f.type in (pa.int32(), pa.int64()) else "" for f in DOCUMENTS
+    }
+    documents = pa.Table.from_pylist([row | {"doc_id": "d1", "metadata": "{}", "text": "a" * 60 + "b"}], DOCUMENTS)
+    with pytest.raises(ValueError, match=r"document d1: the expression '\(a\|aa\)\+\$' did not finish on a text of 61"):
+        PII.edit(documents, None, params, None)
 
 
 def test_names_are_looked_for_only_when_asked_and_by_an_installed_model() -> None:

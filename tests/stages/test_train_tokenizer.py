@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from stages.token_counts import SummedCounts
 from stages.train_tokenizer import COUNTS, TokenizerParams, TrainTokenizer
@@ -104,3 +105,34 @@ def test_an_unknown_size_is_refused_when_the_config_is_read():
     given = TokenizerParams(vocab_size=300, vocab_sizes=(256,), special_tokens=("<|e|>",))
     with pytest.raises(ValueError, match="vocab_size: 256 is too small; need at least 257"):
         TrainTokenizer.link(given, [], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("o200", "did you mean 'o200k'"), ("[a", "not a valid regular expression"), (r"\w*", "can match an empty text")],
+)
+def test_a_pattern_that_cannot_work_is_refused_with_its_key(name: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=message) as error:
+        TokenizerParams(pattern=name)
+    assert error.value.errors()[0]["loc"] == ("pattern",)
+
+
+def test_a_search_that_does_not_end_names_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tokenizer import expressions, patterns
+
+    monkeypatch.setattr(expressions, "_SECONDS", 0.1)
+    monkeypatch.setattr(patterns, "pattern", lambda name: patterns.Pattern("custom", name, "1"))
+    rows = [{"doc_id": f"0000000{i}", "source": "s", "license": "CC0-1.0", "placeholders": [], "text": text}
+            for i, text in enumerate(["ok", "a" * 60 + "b"])]  # fmt: skip
+    params = TokenizerParams.model_construct(pattern="(a|aa)+$", holdout=0.0, normalization="none", **_NO_SPECIALS)
+    with pytest.raises(
+        ValueError, match=r"document 00000001: tokenizer.pattern: the expression '\(a\|aa\)\+\$' did not"
+    ):
+        TrainTokenizer.each(pa.Table.from_pylist(rows, _USED), params)
+
+
+_NO_SPECIALS: dict[str, Any] = {"special_tokens": (), "placeholders": ()}
+_SPANS = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("token", pa.string())]))
+_USED = pa.schema(
+    [(name, pa.string()) for name in ("doc_id", "source", "license", "text")] + [("placeholders", _SPANS)]
+)

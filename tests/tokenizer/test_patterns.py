@@ -4,7 +4,8 @@ from subprocess import run
 import pyarrow as pa
 import pytest
 
-from tokenizer import patterns, splitting
+from tokenizer import expressions, patterns, splitting
+from tokenizer.model import Tokenizer
 from tokenizer.patterns import PatternError, pattern
 
 
@@ -39,7 +40,7 @@ def test_words_with_vowel_signs_and_accents_stay_whole_by_default(text, gpt2, cl
         ("bytes", "any text\n at all", ["any text\n at all"]),
         (r"[a-z]+", "ab CD ef", ["ab", " CD ", "ef"]),
         (r"(a)|(b+)", "abbx", ["a", "bb", "x"]),
-        (r"x*", "axxb", ["a", "xx", "b"]),
+        (r"x+", "axxb", ["a", "xx", "b"]),
     ],
 )
 def test_a_pattern_cuts_as_expected(name, text, expected):
@@ -84,6 +85,37 @@ def test_an_expression_that_searches_backwards_is_refused():
 def test_an_empty_pattern_is_refused():
     with pytest.raises(PatternError, match="the pattern is empty; use 'bytes'"):
         pattern("")
+
+
+@pytest.mark.parametrize("expression", ["a*", r"\b", "(?=@)", r"(?<=a)", r"\w+|$"])
+def test_an_expression_that_can_match_an_empty_text_is_refused(expression):
+    with pytest.raises(PatternError, match="can match an empty text; every match must hold a character"):
+        pattern(expression)
+
+
+@pytest.mark.parametrize("expression", [r"(a|aa)+$", "(?:ab|abab)+c", "(?:abc|abcabc)+;"])
+def test_an_expression_that_takes_exponential_time_is_refused(expression, monkeypatch):
+    monkeypatch.setattr(expressions, "_PATIENCE", (0.05, 0.1))
+    with pytest.raises(PatternError, match=r"takes exponential time: the \d+ characters '.*'… were not searched"):
+        pattern(expression)
+
+
+def test_a_nest_of_repeats_that_the_engine_can_do_cuts_at_once():
+    found = Tokenizer(pattern("(a+)+$"), [], ())
+    assert found.encode("a" * 40 + "b") == [97] * 40 + [98]
+
+
+def test_no_expression_of_the_named_patterns_is_refused():
+    for name in patterns.NAMES:
+        for step in pattern(name).steps:
+            expressions.checked(step)
+
+
+def test_a_search_that_does_not_end_is_a_message_with_the_expression_and_the_text(monkeypatch):
+    monkeypatch.setattr(expressions, "_SECONDS", 0.1)
+    slow = Tokenizer(patterns.Pattern("custom", "(a|aa)+$", "1"), [], ())
+    with pytest.raises(expressions.SlowExpressionError, match=r"'\(a\|aa\)\+\$' did not finish on a text of 61 char"):
+        slow.encode("a" * 60 + "b")
 
 
 def test_importing_the_package_loads_no_compiler_and_no_other_tokenizer():
