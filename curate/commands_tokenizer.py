@@ -1,23 +1,18 @@
-"""`curate tokenizer …`: train from plain files, encode, decode, explain, export. Works without a run."""
+"""`curate tokenizer …`: train from plain files, encode, decode, explain, verify, export. Works without a run."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from curate.cli import as_json, fail, guarded
-
-if TYPE_CHECKING:
-    from tokenizer.documents import Skipped
-    from tokenizer.model import Tokenizer
+from curate.commands_compare import compare, evaluate
+from curate.tokenizer_inputs import folder, load
 
 FAILED, USAGE = 1, 2
-
-folder = click.argument("folder", metavar="TOKENIZER", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
 @click.group()
@@ -92,7 +87,7 @@ def train(files: tuple[Path, ...], out: Path, vocab_size: int, pattern: str, spe
 @guarded
 def encode(folder: Path, text: str | None, allow_special: tuple[str, ...], json_out: bool) -> None:
     """Ids of TEXT, or of standard input as it is. Special tokens in it are ordinary text unless allowed."""
-    loaded = _load(folder)
+    loaded = load(folder)
     try:
         if text is None and not allow_special:
             ids = loaded.encode_bytes(sys.stdin.buffer.read())
@@ -110,7 +105,7 @@ def encode(folder: Path, text: str | None, allow_special: tuple[str, ...], json_
 @guarded
 def decode(folder: Path, ids: tuple[str, ...]) -> None:
     """The exact bytes of IDS (or of ids on standard input, separated by white space)."""
-    loaded = _load(folder)
+    loaded = load(folder)
     words = ids or tuple(sys.stdin.read().replace("[", " ").replace("]", " ").replace(",", " ").split())
     try:
         numbers = [int(word) for word in words]
@@ -128,7 +123,7 @@ def explain(folder: Path, text: str, json_out: bool) -> None:
     """The pieces of TEXT, their tokens with ranks, and the merges in the order in which they happen."""
     from tokenizer.explain import explain
 
-    loaded = _load(folder)
+    loaded = load(folder)
     try:
         found = explain(loaded, text)
     except ValueError as error:
@@ -151,7 +146,7 @@ def verify(folder: Path, json_out: bool) -> None:
     """Check hashes and exports, and that every id comes back from its bytes or is listed as unreachable."""
     from tokenizer.verify import verify
 
-    _load(folder)
+    load(folder)
     found = verify(folder)
     if json_out:
         click.echo(json.dumps(found, ensure_ascii=False))
@@ -180,7 +175,7 @@ def export(folder: Path, out: Path, name: str, json_out: bool) -> None:
     """Write the exports again, each compared with this tokenizer in its own library first."""
     from tokenizer.export import write_exports
 
-    done = write_exports(_load(folder), out, name)
+    done = write_exports(load(folder), out, name)
     if json_out:
         written = [path.name for path in done.paths]
         facts = {"files": written, "refused": done.refused, "unicode_differences": done.unicode_differences}
@@ -192,74 +187,5 @@ def export(folder: Path, out: Path, name: str, json_out: bool) -> None:
         click.echo(f"not exported: {label}: {reason}", err=True)
 
 
-@tokenizer.command()
-@folder
-@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--run", "run", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A run folder.")
-@click.option("--by", type=click.Choice(["source", "lang"]), default="source", show_default=True, help="With --run.")
-@click.option("--against", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="T",
-              help="Another tokenizer: a folder, or a tokenizer.json. May be given again.")  # fmt: skip
-@click.option("--text-field", default="text", show_default=True, help="Field of JSON Lines and Parquet files.")
-@as_json
-@guarded
-def evaluate(folder: Path, files: tuple[Path, ...], run: Path | None, by: str, against: tuple[Path, ...],
-             text_field: str, json_out: bool) -> None:  # fmt: skip
-    """Bytes per token on FILES (by file), or on the curated documents that a run held out of training."""
-    import pyarrow as pa
-
-    from tokenizer.evaluate import encoder, evaluate
-
-    if bool(files) == bool(run):
-        fail("give either files or --run", USAGE)
-    try:
-        texts, groups = _held_out(run, by) if run else _texts(files, text_field)
-        encoders = {str(path): encoder(path) for path in (folder, *against)}
-        rows = evaluate(encoders, pa.array(texts, pa.large_string()), groups)
-    except ValueError as error:
-        fail(str(error), USAGE)
-    if json_out:
-        click.echo(json.dumps(rows, ensure_ascii=False))
-        return
-    for row in rows:
-        fit = "-" if row["bytes_per_token"] is None else f"{row['bytes_per_token']:.3f}"
-        click.echo(f"{row['tokenizer']}  {row['group']}: {fit} bytes per token, {row['documents']:,} documents, "
-                   f"{row['bytes']:,} bytes, {row['tokens']:,} tokens")  # fmt: skip
-
-
-def _texts(files: tuple[Path, ...], text_field: str) -> tuple[list[str], list[str]]:
-    from tokenizer.documents import read_documents
-
-    def skip(record: Skipped) -> None:
-        click.echo(f"skipped {record.file}: {record.record}: {record.reason} {record.detail}", err=True)
-
-    rows = [(text, path.name) for path in files for text in read_documents(path, text_field, skip)]
-    return [text for text, _ in rows], [name for _, name in rows]
-
-
-def _held_out(run: Path, by: str) -> tuple[list[str], list[str]]:
-    """Texts and groups of the curated documents that the run's tokenizer has not seen."""
-    from pipeline.manifest import read_manifest
-    from report.views import connect
-    from stages.train_tokenizer import held_out
-
-    manifest = read_manifest(run, "tokenizer")
-    if manifest is None:
-        fail(f"{run}: the run has no tokenizer; give files instead", USAGE)
-    share = manifest["params"]["holdout"]
-    if share == 0:
-        fail(f"{run}: the run held nothing out; set `holdout:` under `tokenizer:` and run again, or give files", USAGE)
-    with connect(run) as db:
-        found = db.sql(f"select doc_id, text, coalesce({by}, 'unknown') as kind from curated order by doc_id")
-        table = found.to_arrow_table()
-    kept = held_out(table["doc_id"], share)
-    table = table.filter(kept)
-    return table["text"].to_pylist(), table["kind"].to_pylist()
-
-
-def _load(folder: Path) -> Tokenizer:
-    from tokenizer import model
-
-    try:
-        return model.Tokenizer.load(folder)
-    except model.TokenizerError as error:
-        fail(str(error), USAGE)
+tokenizer.add_command(compare)
+tokenizer.add_command(evaluate)

@@ -1,5 +1,6 @@
 """Why a text has the ids it has: its pieces, their tokens, and the merges in the order in which they happen."""
 
+from bisect import bisect_left
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,8 @@ def explain(tokenizer: Tokenizer, text: str) -> list[dict[str, Any]]:
     and the symbols behind it. Special tokens in the text are ordinary text. The slow, obvious way: merge after merge.
     """
     rank_of = {(left, right): rank for rank, (left, right) in enumerate(tokenizer.merges.tolist())}
-    return [_piece(tokenizer, piece, rank_of) for piece in pieces_of(tokenizer, text)]
+    ids = tokenizer.ordinary_ids
+    return [_piece(tokenizer, piece, rank_of, ids) for piece in pieces_of(tokenizer, text)]
 
 
 def pieces_of(tokenizer: Tokenizer, text: str) -> list[bytes]:
@@ -30,22 +32,24 @@ def pieces_of(tokenizer: Tokenizer, text: str) -> list[bytes]:
     return [segments.data[a:b].tobytes() for a, b in pairwise(cuts)]
 
 
-def _piece(tokenizer: Tokenizer, piece: bytes, rank_of: dict[tuple[int, int], int]) -> dict[str, Any]:
+def _piece(tokenizer: Tokenizer, piece: bytes, rank_of: dict[tuple[int, int], int], id_of: list[int]) -> dict[str, Any]:
     ids = list(piece)
     merges = []
     while found := [rank_of[pair] for pair in pairwise(ids) if pair in rank_of]:
         rank = min(found)
         left, right = tokenizer.merges[rank].tolist()
-        ids = merge(ids, (left, right), BASE + rank)
+        new = id_of[BASE + rank]
+        ids = merge(ids, (left, right), new)
         symbols = [_text(tokenizer.token_bytes(i)) for i in ids]
-        merges.append({"rank": rank, "left": left, "right": right, "id": BASE + rank, "symbols": symbols})
-    tokens = [_token(tokenizer, i) for i in ids]
+        merges.append({"rank": rank, "left": left, "right": right, "id": new, "symbols": symbols})
+    tokens = [_token(tokenizer, i, id_of) for i in ids]
     return {"piece": _text(piece), "bytes": piece.hex(), "tokens": tokens, "merges": merges}
 
 
-def _token(tokenizer: Tokenizer, id_: int) -> dict[str, Any]:
+def _token(tokenizer: Tokenizer, id_: int, id_of: list[int]) -> dict[str, Any]:
     token = tokenizer.token_bytes(id_)
-    return {"id": id_, "text": _text(token), "bytes": token.hex(), "rank": id_ - BASE if id_ >= BASE else None}
+    rank = bisect_left(id_of, id_) - BASE if id_ >= BASE else None
+    return {"id": id_, "text": _text(token), "bytes": token.hex(), "rank": rank}
 
 
 def _text(data: bytes) -> str:

@@ -85,15 +85,18 @@ def _write(folder: Path, files: dict[str, str]) -> list[Path]:
 # --- what the files hold ------------------------------------------------------------------------------------------
 
 
-def spelled_tokens(tokenizer: Tokenizer) -> list[str]:
-    """Bytes and merges in GPT-2's printable byte alphabet, by id."""
+def spelled_tokens(tokenizer: Tokenizer) -> dict[int, str]:
+    """Bytes and merges in GPT-2's printable byte alphabet, by id, in the order of their ranks."""
     alphabet = byte_alphabet()
-    return ["".join(alphabet[b] for b in tokenizer.token_bytes(i)) for i in range(tokenizer.first_special)]
+    return {i: "".join(alphabet[b] for b in tokenizer.token_bytes(i)) for i in tokenizer.ordinary_ids}
 
 
 def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
     """tokenizer.json and tokenizer_config.json."""
     spelled = spelled_tokens(tokenizer)
+    vocab = {token: i for i, token in spelled.items()}
+    if not tokenizer.in_order:  # the library numbers tokens that its vocabulary does not hold anew, behind all others
+        vocab |= tokenizer.special_tokens
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     cuts = tokenizer.pattern.steps if tokenizer.pattern.splits else ()
     steps: list[dict[str, Any]] = [
@@ -121,7 +124,7 @@ def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
         "fuse_unk": False,
         "byte_fallback": False,
         "ignore_merges": False,
-        "vocab": {token: i for i, token in enumerate(spelled)},
+        "vocab": vocab,
         "merges": [[spelled[left], spelled[right]] for left, right in tokenizer.merges.tolist()],
     }
     content = {
@@ -149,14 +152,14 @@ def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
 def gpt2_files(tokenizer: Tokenizer) -> dict[str, str]:
     """vocab.json (special tokens included) and merges.txt."""
     spelled = spelled_tokens(tokenizer)
-    vocab = {token: i for i, token in enumerate(spelled)} | tokenizer.special_tokens
+    vocab = {token: i for i, token in spelled.items()} | tokenizer.special_tokens
     lines = ["#version: 0.2", *(f"{spelled[left]} {spelled[right]}" for left, right in tokenizer.merges.tolist())]
     return {"vocab.json": _json(vocab), "merges.txt": "\n".join(lines) + "\n"}
 
 
 def tiktoken_files(tokenizer: Tokenizer, name: str) -> dict[str, str]:
     """NAME.tiktoken (base64 bytes and rank, by line) and special_tokens.json (token to id)."""
-    lines = (f"{base64.b64encode(tokenizer.token_bytes(i)).decode()} {i}\n" for i in range(tokenizer.first_special))
+    lines = (f"{base64.b64encode(tokenizer.token_bytes(i)).decode()} {i}\n" for i in tokenizer.ordinary_ids)
     return {f"{name}.tiktoken": "".join(lines), "special_tokens.json": _json(tokenizer.special_tokens)}
 
 
@@ -169,7 +172,7 @@ def _json(value: Any) -> str:
 
 def _spellings_clash(tokenizer: Tokenizer) -> str | None:
     """Hugging Face finds tokens by their spelling, so a special token must not be spelled like another token."""
-    spelled = set(spelled_tokens(tokenizer))
+    spelled = set(spelled_tokens(tokenizer).values())
     for special in tokenizer.specials:
         if special in spelled:
             return f"the special token {special!r} is spelled like an ordinary token of the vocabulary"

@@ -1,16 +1,16 @@
 """The tokenizer: text and bytes to ids and back.
 
-Ids 0..255 are the raw bytes, merges follow from 256, declared special tokens come last. Special text in the input is
-ordinary text unless the caller allows it, or gives the trusted spans where placeholders stand. Decoding is exact as
-bytes; as text, bytes that are no UTF-8 become U+FFFD (`errors="replace"`). With a normalization the text between
-special tokens is normalised before it is cut, and what decodes is the normalised text.
+Ids 0..255 are the raw bytes, merges follow from 256, declared special tokens come last; in an extended tokenizer old
+special tokens keep their ids and new tokens follow (`tokenizer.extend`). Special text in the input is ordinary text
+unless the caller allows it, or gives the trusted spans where placeholders stand. Decoding is exact as bytes; as text,
+bytes that are no UTF-8 become U+FFFD (`errors="replace"`). With a normalization the text between special tokens is
+normalised before it is cut, and what decodes is the normalised text.
 
 `model.json` holds all of it: the pattern with its expression, Unicode version and hash, the merges, the specials, and a
 hash of the vocabulary that is checked on loading.
 """
 
 import codecs
-import hashlib
 import json
 import re
 import warnings
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tokenizer import splitting
+from tokenizer import layout, splitting
 from tokenizer.patterns import NAMES, Pattern, pattern
 from tokenizer.splitting import Cut, Segments
 from tokenizer.trainer import BASE, check_normalization, check_specials
@@ -45,7 +45,9 @@ class TokenizerError(ValueError):
 class Tokenizer:
     """A byte-level BPE tokenizer.
 
-    merges: int64, shape (n, 2), left and right id of each merge; further columns are ignored. normalization: none, NFC
+    merges: int64, shape (n, 2), left and right id of each merge; further columns are ignored. special_ids: the id of
+    each special token, where they are not the last ids; the merges then have the other ids from 256, in order.
+    extended_from: vocabulary hash of the tokenizer that this one continues, for the record. normalization: none, NFC
     or NFKC. pad_to_multiple: a model's table of embeddings has n_padded rows, the smallest multiple that holds all ids;
     the rows behind the n_real ids have the names in `reserved`, no bytes, and are never produced. Raises ValueError for
     merges that do not build on earlier ids or that make one byte string twice.
@@ -58,21 +60,38 @@ class Tokenizer:
         specials: Sequence[str],
         normalization: str = "none",
         pad_to_multiple: int = 1,
+        special_ids: Sequence[int] | None = None,
+        extended_from: str | None = None,
     ):
         self.pattern = pattern
         self.normalization = check_normalization(normalization)
         if pad_to_multiple < 1:
             raise ValueError(f"pad_to_multiple: {pad_to_multiple} is too small; use 1 or more")
         self.pad_to_multiple = pad_to_multiple
-        self.merges = _merge_pairs(merges)
+        self.merges = layout.merge_pairs(merges)
         self.specials = check_specials(specials)
-        self._tokens = _token_bytes(self.merges) + [special.encode() for special in self.specials]
-        self.special_tokens = {s: self.first_special + k for k, s in enumerate(self.specials)}
+        self.extended_from = extended_from
+        self._ids = layout.ids_of(len(self.merges), len(self.specials), special_ids)
+        self._ordinary = self._ids[: BASE + len(self.merges)]
+        self._tokens = layout.token_bytes(self.merges, self._ids, self.specials)
+        self.special_tokens = {s: int(i) for s, i in zip(self.specials, self._ids[len(self._ordinary) :], strict=True)}
+        self._in_order = self.in_order
         self._kept: list[Any] = []  # pieces that were encoded before with their ids, one set per thread
 
     @property
+    def ordinary_ids(self) -> list[int]:
+        """The ids of bytes and merges, in order of rank: 0, 1, 2 … but for special tokens in between."""
+        ids: list[int] = self._ordinary.tolist()
+        return ids
+
+    @property
+    def in_order(self) -> bool:
+        """The special tokens are the last ids, as after a first training."""
+        return bool(self._ids[-1] == len(self._ids) - 1 and (np.diff(self._ids) == 1).all())
+
+    @property
     def first_special(self) -> int:
-        """Id of the first special token; below it are bytes and merges."""
+        """Number of bytes and merges: where special tokens are the last ids, the first of these."""
         return BASE + len(self.merges)
 
     @property
@@ -96,18 +115,15 @@ class Tokenizer:
     @cached_property
     def vocabulary_hash(self) -> str:
         """BLAKE2b (32 bytes, hex) over ids and bytes, merges, and specials with their ids."""
-        state = hashlib.blake2b(digest_size=32)
-        for id_, token in enumerate(self._tokens):
-            state.update(id_.to_bytes(8, "little") + len(token).to_bytes(8, "little") + token)
-        state.update(self.merges.astype("<i8").tobytes())
-        state.update(json.dumps(self.special_tokens, sort_keys=True).encode())
-        return state.hexdigest()
+        return layout.hash_of(self._tokens, self.merges, self.special_tokens)
 
     @cached_property
     def _tables(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         from kernels import encoding
 
-        return encoding.tables_of(self.merges)
+        rank_of = np.zeros(self.vocab_size, np.int64)
+        rank_of[self._ordinary] = np.arange(len(self._ordinary))
+        return encoding.tables_of(rank_of[self.merges])
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_tables"} | {"_kept": []}
@@ -230,7 +246,7 @@ class Tokenizer:
             segments.data, segments.starts, ends, before, specials, self._tables, *kept
         )
         self._kept.append(tuple(kept))
-        return ids, offsets
+        return (ids if self._in_order else self._ids[ids]), offsets
 
     def _allowed(self, allowed: Allowed) -> tuple[str, ...]:
         if allowed == "all":
@@ -288,6 +304,7 @@ class Tokenizer:
             "pad_to_multiple": self.pad_to_multiple,
             "reserved": self.reserved,
             "special_tokens": self.special_tokens,
+            **({"extended_from": self.extended_from} if self.extended_from else {}),
             "vocab_size": self.vocab_size,
             "maximum_token_bytes": max(map(len, self._tokens)),
             "maximum_length": None,  # a text of any length can be encoded
@@ -327,6 +344,8 @@ class Tokenizer:
                 content["specials"],
                 content.get("normalization", "none"),
                 content.get("pad_to_multiple", 1),
+                layout.stored_ids(content),
+                content.get("extended_from"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise TokenizerError(f"{path}: damaged ({error}); train the tokenizer again") from error
@@ -368,24 +387,3 @@ def _segments(data: bytes, cuts: Sequence[Cut]) -> Segments:
     rows.append((at, len(data), -1))
     starts, stops, specials = np.ascontiguousarray(np.array(rows, np.int64).T)
     return Segments(np.frombuffer(data, np.uint8), starts, stops, np.zeros(len(rows), np.int64), specials)
-
-
-def _merge_pairs(merges: NDArray[np.int64] | Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    table = np.asarray(merges, np.int64) if len(merges) else np.empty((0, 2), np.int64)
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError("merges are pairs of a left and a right id")
-    return np.ascontiguousarray(table[:, :2])
-
-
-def _token_bytes(merges: NDArray[np.int64]) -> list[bytes]:
-    """Bytes of the ids below the specials."""
-    tokens = [bytes([b]) for b in range(BASE)]
-    for rank, (left, right) in enumerate(merges.tolist()):
-        if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
-            raise ValueError(f"merge {rank} ({left}, {right}) does not build on earlier ids")
-        tokens.append(tokens[left] + tokens[right])
-    if len(set(tokens)) != len(tokens):
-        seen: set[bytes] = set()
-        twice = next(token for token in tokens if token in seen or seen.add(token))  # type: ignore[func-returns-value]
-        raise ValueError(f"two merges make the same bytes {twice!r}")
-    return tokens

@@ -128,11 +128,11 @@ def unreachable(tokenizer: Tokenizer) -> dict[int, str]:
     A token arises inside a piece exactly if its bytes alone are encoded to it: no merge crosses its ends before it
     exists. Special tokens are reached by allowing them.
     """
-    tokens = [tokenizer.token_bytes(i) for i in range(tokenizer.first_special)]
+    tokens = [tokenizer.token_bytes(i) for i in tokenizer.ordinary_ids]
     ids, offsets = tokenizer.encode_pieces(pa.array(tokens, pa.large_binary()))
     found = {}
-    for id_ in range(len(tokens)):
-        got = ids[offsets[id_] : offsets[id_ + 1]].tolist()
+    for place, id_ in enumerate(tokenizer.ordinary_ids):
+        got = ids[offsets[place] : offsets[place + 1]].tolist()
         if got != [id_]:
             found[id_] = f"its bytes are encoded as {got}: an earlier merge takes them apart"
     return found
@@ -158,11 +158,11 @@ def _valid(token: bytes) -> bool:
 
 def tokens_table(
     tokenizer: Tokenizer,
-    merge_counts: Sequence[int] | NDArray[np.int64],
+    merge_counts: Sequence[int | None] | NDArray[np.int64],
     found: Origins,
-    tied: Sequence[bool] | NDArray[np.bool_] | None = None,
+    tied: Sequence[bool | None] | NDArray[np.bool_] | None = None,
 ) -> pa.Table:
-    """The table above. merge_counts, tied: the count and the tie of each merge, as in `Training`."""
+    """The table above. merge_counts, tied: the count and the tie of each merge, as in `Training`; None: not known."""
     first, size = tokenizer.first_special, tokenizer.vocab_size
     if len(merge_counts) != first - BASE:
         raise ValueError(f"merge_counts: {len(merge_counts)} counts for {first - BASE} merges; give one per merge")
@@ -170,7 +170,10 @@ def tokens_table(
     lost = unreachable(tokenizer)
 
     def of_merges(values: Iterable[object]) -> list[object]:
-        return [None] * BASE + list(values) + [None] * (size - first)
+        column: list[object] = [None] * size
+        for id_, value in zip(tokenizer.ordinary_ids[BASE:], values, strict=True):
+            column[id_] = value
+        return column
 
     def maps(counts: Counts) -> list[list[tuple[str, int]]]:
         return [[(name, int(n[i])) for name, n in counts.items() if n[i]] for i in range(size)]
@@ -179,12 +182,12 @@ def tokens_table(
         "id": range(size),
         "bytes": tokens,
         "text": [token.decode("utf-8", "replace") for token in tokens],
-        "kind": ["byte"] * BASE + ["merge"] * (first - BASE) + ["special"] * (size - first),
+        "kind": ["byte"] * BASE + [kind or "special" for kind in of_merges(["merge"] * (first - BASE))[BASE:]],
         "rank": of_merges(range(first - BASE)),
         "left": of_merges(tokenizer.merges[:, 0].tolist()),
         "right": of_merges(tokenizer.merges[:, 1].tolist()),
-        "count": of_merges(np.asarray(merge_counts, np.int64).tolist()),
-        "tied": of_merges([None] * (first - BASE) if tied is None else np.asarray(tied, bool).tolist()),
+        "count": of_merges(merge_counts.tolist() if isinstance(merge_counts, np.ndarray) else merge_counts),
+        "tied": of_merges([None] * (first - BASE) if tied is None else list(tied)),
         "sources": maps(found.sources),
         "licenses": maps(found.licenses),
         "single_source": single_sources(found.sources, size),
@@ -199,12 +202,17 @@ def tokens_table(
 def write_tokens(
     tokenizer: Tokenizer,
     directory: str | Path,
-    merge_counts: Sequence[int] | NDArray[np.int64],
+    merge_counts: Sequence[int | None] | NDArray[np.int64],
     found: Origins | None = None,
-    tied: Sequence[bool] | NDArray[np.bool_] | None = None,
+    tied: Sequence[bool | None] | NDArray[np.bool_] | None = None,
 ) -> Path:
     """Write tokens.parquet; without origins the maps are empty and the bounds NULL."""
+    return write_table(tokens_table(tokenizer, merge_counts, found or Origins(), tied), directory)
+
+
+def write_table(table: pa.Table, directory: str | Path) -> Path:
+    """Write a table of tokens as tokens.parquet."""
     path = Path(directory) / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(tokens_table(tokenizer, merge_counts, found or Origins(), tied), path, compression="zstd")
+    pq.write_table(table, path, compression="zstd")
     return path
