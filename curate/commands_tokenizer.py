@@ -10,6 +10,7 @@ import click
 
 from curate.cli import as_json, fail, guarded
 from curate.commands_compare import compare, evaluate
+from curate.commands_extend import extend
 from curate.tokenizer_inputs import folder, load
 
 FAILED, USAGE = 1, 2
@@ -189,3 +190,4 @@ def export(folder: Path, out: Path, name: str, json_out: bool) -> None:
 
 tokenizer.add_command(compare)
 tokenizer.add_command(evaluate)
+tokenizer.add_command(extend)

@@ -10,7 +10,7 @@ on how the heap is laid out. A run of equal symbols counts every adjacent pair, 
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import int64, njit, types
 
 GAP, INSIDE = -1, -2
 KEY, ROW = range(2)  # of a slot: the pair (left << 32 | right), its row
@@ -19,8 +19,8 @@ SMALLEST_IDS, GREATEST_BYTES = range(2)  # orders of pairs with equal counts
 SPREAD = 0x1E3779B97F4A7C15
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
-INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
-ROWS = types.Array(types.int64, 2, "C")
+INTEGERS = types.Array(int64, 1, "C", readonly=True)
+ROWS = types.Array(int64, 2, "C")
 
 
 @njit(nogil=True)
@@ -305,18 +305,17 @@ def take_away(side: Any, old: Any, kinds: Any, near: Any, gain: Any, number: Any
         number[side, x] = 0
 
 
-@njit(
-    ROWS(BYTES, INTEGERS, INTEGERS, BYTES, types.int64, types.int64, types.int64, types.int64), nogil=True, cache=True
-)
+@njit(ROWS(BYTES, INTEGERS, INTEGERS, BYTES, int64, int64, int64, int64, INTEGERS), nogil=True, cache=True)
 def merges(
-    store: Any, ends: Any, counts: Any, symbols: Any, wanted: Any, order: Any, min_count: Any, max_bytes: Any
+    store: Any, ends: Any, counts: Any, symbols: Any, wanted: Any, order: Any, min_count: Any, max_bytes: Any, old: Any
 ) -> Any:
     """The merges of pieces store[:ends[0]], store[ends[0]:ends[1]], … that occur counts times (above 0).
 
     symbols gives the id of each byte (a permutation of 0..255). Stops after `wanted` merges, or when the best pair
     occurs less than min_count times. A pair whose bytes would be more than max_bytes is never merged. Returns one row
-    per merge: left id, right id, count when it was merged, 1 if another pair had the same count. There must be
-    fewer than 2**31 bytes and pieces together.
+    per merge: left id, right id, count when it was merged, 1 if another pair had the same count. The first merges are
+    the pairs `old` (left << 32 | right), even if they do not occur. There must be fewer than 2**31 bytes and pieces
+    together.
     """
     vocabulary = 256 + wanted
     cells, piece = lay_out(store, ends, symbols)
@@ -344,19 +343,23 @@ def merges(
     new = np.int64(256)
     while new < vocabulary:
         live = settle(heap, live, rows, slots, order, (names, start))
-        if live == 0 or heap[0, 0] < min_count:
+        chosen = new - 256 >= len(old)
+        if chosen and (live == 0 or heap[0, 0] < min_count):
             break
-        top, key = heap[0, 0], heap[0, 1]
-        live = drop_top(heap, live, order, (names, start))
-        live = settle(heap, live, rows, slots, order, (names, start))  # now the first entry is the runner-up
+        key = heap[0, 1] if chosen else old[new - 256]
+        row = slots[slot_of(slots, key), ROW]  # -1 for an old pair that never occurred
+        top = rows[row, COUNT] if row >= 0 else 0
+        if chosen:
+            live = drop_top(heap, live, order, (names, start))
+            live = settle(heap, live, rows, slots, order, (names, start))  # now the first entry is the runner-up
         left, right = key >> 32, key & 0xFFFFFFFF
-        out[new - 256, 0] = left
-        out[new - 256, 1] = right
-        out[new - 256, 2] = top
-        out[new - 256, 3] = live > 0 and heap[0, 0] == top
+        out[new - 256, 0], out[new - 256, 1], out[new - 256, 2] = left, right, top
+        out[new - 256, 3] = chosen and live > 0 and heap[0, 0] == top
         sizes[new] = sizes[left] + sizes[right]
         names = add_name(names, start, left, right, new)
-        row = slots[slot_of(slots, key), ROW]
+        if top == 0:
+            new += 1
+            continue
         first, n = rows[row, FIRST], rows[row, MANY]
         if n > seen.shape[1]:
             seen = np.empty((2, 2 * n), np.int32)
@@ -370,7 +373,7 @@ def merges(
         for side in range(2):
             pairs, used = add_pairs(
                 side, new, kinds[side], met[side], near, gain, number, seen, where, rows, slots, places, pairs, used,
-                min_count,
+                min_count if chosen else 1,
             )  # fmt: skip
         take_away(0, left, kinds[0], near, gain, number, rows, slots)
         take_away(1, right, kinds[1], near, gain, number, rows, slots)

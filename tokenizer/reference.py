@@ -93,14 +93,19 @@ def train(
     tie_rule: str = "smallest_ids",
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
+    given: Sequence[Pair] = (),
 ) -> list[tuple[int, int, int]]:
     """Up to `merges` merges (left id, right id, count of the pair when it was merged) from pieces with counts.
 
-    Stops when no pair is left that occurs min_frequency times and whose token would have at most max_token_bytes bytes.
+    They follow the merges that are given, which are not among those returned. Stops when no pair is left that occurs
+    min_frequency times and whose token would have at most max_token_bytes bytes.
     """
     rule = TIE_RULES[tie_rule]
     words = [(list(piece), count) for piece, count in pieces.items()]
     tokens = [bytes([b]) for b in range(256)]
+    for pair in given:
+        words = [(merge(ids, pair, len(tokens)), count) for ids, count in words]
+        tokens.append(tokens[pair[0]] + tokens[pair[1]])
     out: list[tuple[int, int, int]] = []
     while len(out) < merges:
         stats = {

@@ -24,7 +24,7 @@ from tokenizer.export import Exports, write_exports
 from tokenizer.model import Tokenizer
 from tokenizer.patterns import DEFAULT
 from tokenizer.patterns import pattern as find_pattern
-from tokenizer.tokens import Origins, write_tokens
+from tokenizer.tokens import Origins, tokens_table, write_table
 from tokenizer.trainer import (
     DEFAULT_TIE_RULE,
     Training,
@@ -37,7 +37,7 @@ from tokenizer.trainer import (
 
 MANIFEST = "manifest.json"
 _BATCH_CHARACTERS = 1 << 22
-_SHOWN = 100  # skipped records listed in the report; all are counted
+SHOWN = 100  # skipped records listed in the report; all are counted
 
 
 def train_files(
@@ -90,11 +90,12 @@ def train_files(
             "inputs": inputs,
         },
     }
-    written, exports = _publish(tokenizer, training, manifest, Path(out), name)
+    tokens = tokens_table(tokenizer, training.merges[:, 2], Origins(), training.tied)
+    written, exports = publish(tokenizer, tokens, manifest, Path(out), name)
     return {
         **manifest,
         "shortfall": training.shortfall,
-        "skipped_records": [vars(record) for record in skipped[:_SHOWN]],
+        "skipped_records": [vars(record) for record in skipped[:SHOWN]],
         "refused": exports.refused,
         "unicode_differences": exports.unicode_differences,
         "files": written,
@@ -122,20 +123,30 @@ def _count(
     inputs: list[dict[str, Any]] = []
     size = 0
     for path in sorted(map(Path, paths)):
-        batch: list[str] = []
-        waiting = 0
-        for text in read_documents(path, text_field, skipped.append):
-            batch.append(text)
-            waiting += len(text)
-            if waiting >= _BATCH_CHARACTERS:
-                size += _add(counter, batch)
-                batch, waiting = [], 0
-        size += _add(counter, batch)
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-        inputs.append({"name": path.name, "blake2b": digest, "bytes": path.stat().st_size})
+        size += count_file(path, counter, text_field, skipped)
+        inputs.append(identity(path))
     inputs.sort(key=lambda entry: (entry["name"], entry["blake2b"]))
     return skipped, size, inputs
+
+
+def count_file(path: Path, counter: ParallelCounter, text_field: str, skipped: list[Skipped]) -> int:
+    """Count the documents of a file, in batches; returns their bytes. What is not used is put into `skipped`."""
+    size = waiting = 0
+    batch: list[str] = []
+    for text in read_documents(path, text_field, skipped.append):
+        batch.append(text)
+        waiting += len(text)
+        if waiting >= _BATCH_CHARACTERS:
+            size += _add(counter, batch)
+            batch, waiting = [], 0
+    return size + _add(counter, batch)
+
+
+def identity(path: Path) -> dict[str, Any]:
+    """Name, BLAKE2b (16 bytes, hex) and size of a file."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return {"name": path.name, "blake2b": digest, "bytes": path.stat().st_size}
 
 
 def _add(counter: ParallelCounter, batch: list[str]) -> int:
@@ -145,10 +156,10 @@ def _add(counter: ParallelCounter, batch: list[str]) -> int:
     return int(pc.sum(pc.binary_length(texts)).as_py() or 0)
 
 
-def _publish(
-    tokenizer: Tokenizer, training: Training, manifest: dict[str, Any], out: Path, name: str
+def publish(
+    tokenizer: Tokenizer, tokens: pa.Table, manifest: dict[str, Any], out: Path, name: str
 ) -> tuple[list[str], Exports]:
-    """Write everything beside the folder first, then move it in, the manifest last."""
+    """Write everything beside the folder first, then move it in, the manifest last; returns the names of the files."""
     out.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
@@ -156,7 +167,7 @@ def _publish(
         paths = [
             tokenizer.save(work),
             *exports.paths,
-            write_tokens(tokenizer, work, training.merges[:, 2], Origins(), training.tied),
+            write_table(tokens, work),
         ]
         text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         (work / MANIFEST).write_text(text, "utf-8", newline="\n")

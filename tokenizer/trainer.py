@@ -119,12 +119,15 @@ def train(
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
     max_piece_bytes: int | None = None,
+    given: NDArray[np.int64] | None = None,
 ) -> Training:
     """Learn the merges from a table with the columns piece (large_binary or binary) and count (int64).
 
     min_frequency: a pair that occurs less often is never merged. max_token_bytes: a pair whose token would have more
     bytes is never merged. max_piece_bytes: for training only, longer pieces are cut into parts of at most that many
-    bytes at UTF-8 boundaries; encoding never cuts. Rows with the same piece are added up.
+    bytes at UTF-8 boundaries; encoding never cuts. Rows with the same piece are added up. given: int64, shape (n, 2),
+    left and right id of merges that come first, as an earlier training gave them; training goes on behind them. Their
+    counts are those in these pieces, 0 where they do not occur.
 
     Raises ValueError for unusable parameters, a negative count, or more than 2**31 bytes of distinct pieces.
     """
@@ -139,7 +142,10 @@ def train(
     if max_piece_bytes is not None and cut.any():
         ends, counts = cut_pieces(store, ends, counts, max_piece_bytes)
     wanted = vocab_size - BASE - len(specials)
-    found = _merge(store, ends, counts, wanted, tie_rule, min_frequency, max_token_bytes)
+    first = np.empty((0, 2), np.int64) if given is None else given
+    if len(first) > wanted:
+        raise ValueError(f"vocab_size: {vocab_size} is too small for the {len(first)} merges that are given")
+    found = _merge(store, ends, counts, wanted, tie_rule, min_frequency, max_token_bytes, first)
     return Training(
         merges=np.ascontiguousarray(found[:, :3]),
         tied=found[:, 3] == 1,
@@ -230,10 +236,11 @@ def _merge(
     tie_rule: str,
     min_frequency: int,
     max_token_bytes: int | None,
+    first: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Rows of the kernel: left, right, count, tied; ids of bytes as raw bytes whatever the tie rule numbers them."""
     if not len(ends) or wanted == 0:
-        return np.empty((0, 4), np.int64)
+        return np.hstack([first, np.zeros_like(first)])
     from kernels import merges
 
     symbols = np.arange(BASE, dtype=np.uint8)
@@ -243,12 +250,14 @@ def _merge(
         symbols[sorted(range(BASE), key=byte_alphabet().__getitem__)] = np.arange(BASE)
     order = merges.GREATEST_BYTES if tie_rule == "cs336" else merges.SMALLEST_IDS
     limit = max_token_bytes or UNLIMITED
-    wanted = min(wanted, int(ends[-1]))  # each merge uses up at least one place between two bytes
+    wanted = min(wanted, len(first) + int(ends[-1]))  # each new merge uses up at least one place between two bytes
+    numbered = np.where(first < BASE, symbols[np.minimum(first, BASE - 1)], first)
+    keys = np.ascontiguousarray(numbered[:, 0] << 32 | numbered[:, 1])
     least = max(min_frequency, _rare(ends, counts, wanted))
     given = np.ascontiguousarray(store), np.ascontiguousarray(ends), counts, symbols, wanted, order
-    found: NDArray[np.int64] = merges.merges(*given, least, limit)
+    found: NDArray[np.int64] = merges.merges(*given, least, limit, keys)
     if len(found) < wanted and least > min_frequency:
-        found = merges.merges(*given, min_frequency, limit)
+        found = merges.merges(*given, min_frequency, limit, keys)
     byte_of = np.argsort(symbols)
     for column in (0, 1):
         base = found[:, column] < BASE
