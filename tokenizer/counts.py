@@ -36,12 +36,12 @@ class PieceCounter:
         self.normalization = normalization
         self.specials = tuple(specials)
         self.documents = 0
-        self._rows, self._store, self._pieces, self._used = pieces.empty_table()
+        self._table = pieces.PieceTable()
 
     @property
     def store_bytes(self) -> int:
         """Bytes of the distinct pieces so far."""
-        return self._used
+        return self._table.used
 
     def add(self, texts: pa.Array | pa.ChunkedArray, spans: pa.Array | pa.ChunkedArray | None = None) -> None:
         """Count texts whose special tokens are exactly the given spans (see `splitting.span_cuts`)."""
@@ -54,42 +54,23 @@ class PieceCounter:
         self._add(texts, splitting.string_cuts(texts, self.specials))
 
     def _add(self, texts: pa.Array, cuts: splitting.Cuts) -> None:
-        from kernels import pieces
-
         for first, end in splitting.blocks(texts):
             inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
             segments = splitting.segments_of(texts.slice(first, end - first), inside)
             segments = splitting.normalised(segments, self.normalization)
             ends, before = splitting.split(segments, self.pattern)
             documents = segments.documents + (self.documents + first + 1)
-            self._rows, self._store, self._pieces, self._used = pieces.count(
-                segments.data,
-                segments.starts,
-                ends,
-                before,
-                documents,
-                self._rows,
-                self._store,
-                self._pieces,
-                self._used,
-            )
+            self._table.count(segments.data, segments.starts, ends, before, documents)
         self.documents += len(texts)
 
     def absorb(self, other: "PieceCounter") -> None:
         """Add what another counter has counted, in other documents."""
-        from kernels import pieces
-
-        store, offsets, counts, documents = pieces.listing(other._rows, other._store, other._used)
-        self._rows, self._store, self._pieces, self._used = pieces.absorb(
-            store, offsets[1:].copy(), counts, documents, self._rows, self._store, self._pieces, self._used
-        )
+        self._table.absorb(other._table)
         self.documents += other.documents
 
     def table(self, ordered: bool = True) -> pa.Table:
         """The counts so far, sorted by bytes; or in no order that means anything, which is enough to train on."""
-        from kernels import pieces
-
-        store, offsets, counts, documents = pieces.listing(self._rows, self._store, self._used)
+        store, offsets, counts, documents = self._table.listing()
         column = pa.LargeBinaryArray.from_buffers(
             pa.large_binary(), len(counts), [None, pa.py_buffer(offsets), pa.py_buffer(store)]
         )
