@@ -26,7 +26,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import bytes_to_str, detect_encoding
 
 from pipeline.hashing import file_hash
-from pipeline.reading import read_file
+from pipeline.reading import read_files
 from pipeline.sources import Source
 from stages.ingest import Ingest
 from stages.ingest.page import SKIPPED
@@ -50,14 +50,12 @@ def best(*calls: Callable[[], object]) -> list[float]:
 def to_parquet(path: Path, **declared: str) -> int:
     """Everything a worker does for one file; documents read."""
     with tempfile.TemporaryDirectory() as folder:
-        result = read_file(
+        result = read_files(
             Path(folder),
             stage=Ingest,
             params=PARAMS,
             source=Source.model_validate({"name": "s", "path": "unused"} | declared),
-            location=str(path),
-            expected=file_hash(path),
-            label=path.name,
+            files=((str(path), file_hash(path), path.name),),
             folder="ingest",
             part="part",
             limit=None,

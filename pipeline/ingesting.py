@@ -1,13 +1,18 @@
-"""The source stage as tasks: read each file, number equal records across the files of a source, publish documents."""
+"""The source stage as tasks: read the files, number equal records across the files of a source, publish documents.
+
+A folder of many small files is read in bundles, runs of neighbours in the order of labels: a task and a shard for each
+file would cost more than the reading. Where a bundle ends follows from the labels and sizes of its files, so that one
+file more changes one bundle.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -24,19 +29,33 @@ if TYPE_CHECKING:
     from pipeline.runner import StageContext
 
 
+FEW_FILES: Final = 32
+"""A source of no more files has a shard, or several, of each."""
+
+SMALL_FILE: Final = 1 << 20
+"""Bytes from which on a file is no part of a bundle."""
+
+BUNDLE_FILES: Final = (64, 1024)
+"""Least and most files of a bundle; between them it ends where the hash of a label says so, once in 256 labels."""
+
+BUNDLE_BYTES: Final = 16 << 20
+
+
 @dataclass(frozen=True)
 class _Input:
+    """What one task reads: a file, or a bundle of small ones."""
+
     source: Source
-    file: InputFile
+    files: tuple[InputFile, ...]
     part: str
 
 
 def ingest(context: StageContext, hash_of: Callable[[str], str]) -> list[Shard]:
     """Documents and quarantine of all sources; shards in the order of their names."""
     inputs = [
-        _Input(source, file, _part(source, file))
+        _Input(source, files, _part(source, files[0]))
         for source in context.config.settings.sources
-        for file in source_files(source.path, context.config.base)
+        for files in bundles(source_files(source.path, context.config.base))
     ]
     read = _read(context, inputs, hash_of)
     renumbered = _number(context, inputs, read)
@@ -45,8 +64,31 @@ def ingest(context: StageContext, hash_of: Callable[[str], str]) -> list[Shard]:
     return sorted(shards, key=lambda s: s.name)
 
 
+def bundles(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, ...]]:
+    """The files of one source, in their order, as the tasks read them."""
+    few = len(files) <= FEW_FILES
+    least, most = BUNDLE_FILES
+    open_: list[InputFile] = []
+    size = 0
+    for file in files:
+        if few or file.size is None or file.size >= SMALL_FILE:
+            if open_:
+                yield tuple(open_)
+            yield (file,)
+            open_, size = [], 0
+            continue
+        open_.append(file)
+        size += file.size
+        ends = hashlib.blake2b(file.label.encode(), digest_size=1).digest() == b"\0"
+        if size >= BUNDLE_BYTES or len(open_) >= most or (ends and len(open_) >= least):
+            yield tuple(open_)
+            open_, size = [], 0
+    if open_:
+        yield tuple(open_)
+
+
 def _part(source: Source, file: InputFile) -> str:
-    """Name of a file's shards: from source and label, never from a position."""
+    """Name of the shards of a file, or of the bundle that begins with it: from source and label, not a position."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", file.label)[-40:].strip("-.")
     digest = hashlib.blake2b(f"{source.name}\0{file.label}".encode(), digest_size=8).hexdigest()
     return f"part-{source.name}-{slug}-{digest}"
@@ -65,8 +107,8 @@ def _read(context: StageContext, inputs: list[_Input], hash_of: Callable[[str], 
         parts = context.parts(
             "read",
             everything=True,
-            input=hash_of(one.file.location),
-            label=one.file.label,
+            input=[hash_of(file.location) for file in one.files],
+            label=[file.label for file in one.files],
             source=measuring(one.source),
             limit=_quota(context),
         )
@@ -74,14 +116,12 @@ def _read(context: StageContext, inputs: list[_Input], hash_of: Callable[[str], 
             "stage": context.use.stage,
             "params": context.params,
             "source": one.source,
-            "location": one.file.location,
-            "expected": hash_of(one.file.location),
-            "label": one.file.label,
+            "files": tuple((file.location, hash_of(file.location), file.label) for file in one.files),
             "folder": context.name,
             "part": one.part,
             "limit": _quota(context),
         }
-        tasks.append(Task(f"{context.name}/read/{one.part}", parts, reading.read_file, arguments))
+        tasks.append(Task(f"{context.name}/read/{one.part}", parts, reading.read_files, arguments))
     found = context.phase("read", tasks)
     return {one.part: found[f"{context.name}/read/{one.part}"] for one in inputs}
 
@@ -160,7 +200,8 @@ def _count(context: StageContext, inputs: list[_Input], read: dict[str, Sidecar]
     reasons: dict[str, int] = {}
     expected = cast(type[SourceStage], context.use.stage).expected
     for source in context.config.settings.sources:
-        summaries = [read[one.part].summary for one in inputs if one.source.name == source.name]
+        own = [one for one in inputs if one.source.name == source.name]
+        summaries = [read[one.part].summary for one in own]
         mine = [s.kept() for s in shards if s.source == source.name]
         found = _summed(s["quarantined"] for s in summaries)
         quarantined = sum(found.values())
@@ -170,7 +211,7 @@ def _count(context: StageContext, inputs: list[_Input], read: dict[str, Sidecar]
             {
                 "source": source.name,
                 **{k: getattr(source, k) for k in ("version", "license", "attribution", "redistribution", "weight")},
-                "files": len(summaries),
+                "files": sum(len(one.files) for one in own),
                 "records": documents + quarantined,
                 "documents": documents,
                 "quarantined": quarantined,

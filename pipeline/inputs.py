@@ -22,10 +22,11 @@ class MissingInputError(Exception):
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file of a source: where to open it, and its label, the path below the source's common folder."""
+    """A file of a source: where to open it, its label (its path below the common folder), its size in bytes."""
 
     location: str
     label: str
+    size: int | None = None  # None: the store does not say
 
 
 def expand(pattern: str, base: Path) -> list[str]:
@@ -56,8 +57,16 @@ def source_files(patterns: str | list[str], base: Path) -> list[InputFile]:
     locations = sorted({location for pattern in listed for location in expand(pattern, base)})
     roots = [_fixed_folder(p if "://" in p else (base / p).as_posix()) for p in listed]
     root = _common(roots)
-    files = [InputFile(location, _utf8(_below(root, location))) for location in locations]
+    files = [InputFile(location, _utf8(_below(root, location)), _size(location)) for location in locations]
     return sorted(files, key=lambda f: f.label)
+
+
+def _size(location: str) -> int | None:
+    if "://" not in location:
+        return os.path.getsize(location)
+    filesystem, path = fsspec.core.url_to_fs(location)
+    size = filesystem.info(path).get("size")  # the listing is still in memory
+    return None if size is None else int(size)
 
 
 def _common(folders: list[str]) -> str:

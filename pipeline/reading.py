@@ -1,7 +1,7 @@
-"""What a worker does for a source stage: read one file into shards, number equal records, publish documents.
+"""What a worker does for a source stage: read files into shards, number equal records, publish documents.
 
-Identity comes before position. A file is read into shards whose doc_ids number equal records within that file; one
-merging step per source finds records that an earlier file has too, and only shards that hold such a record are written
+Identity comes before position. Files are read into shards whose doc_ids number equal records within one task; one
+merging step per source finds records that an earlier task has too, and only shards that hold such a record are written
 again with the right numbers. Shards are cut where a doc_id's low bits are zero, so that one inserted record moves no
 other cut.
 """
@@ -28,7 +28,7 @@ from pipeline.tasks import Result
 IDENTITIES: Final = pa.schema(
     [
         pa.field("identity", pa.string(), nullable=False),
-        pa.field("ordinal", pa.int64(), nullable=False),  # among the equal records of this file, from 0
+        pa.field("ordinal", pa.int64(), nullable=False),  # among the equal records of this file or bundle, from 0
         pa.field("shard", pa.string(), nullable=False),
         pa.field("row", pa.int64(), nullable=False),
     ]
@@ -44,7 +44,7 @@ RENUMBERED: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Cut:
-    """Where shards of one file end: at a doc_id whose low bits are zero, between a least and a largest size."""
+    """Where shards of a file or bundle end: at a doc_id whose low bits are zero, between a least and a largest size."""
 
     rows: int  # never more rows than this
     size: int  # nor more bytes of text, but for one document that has more
@@ -66,8 +66,8 @@ class Cut:
 
 
 @dataclass
-class _File:
-    """The state of reading one file."""
+class _Reader:
+    """The state of reading one file, or a bundle of them."""
 
     root: Path
     folder: str
@@ -83,6 +83,11 @@ class _File:
     shards: list[tuple[str, Output]] = field(default_factory=list)
     identities: list[pa.Table] = field(default_factory=list)
     open_identities: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def full(self) -> bool:
+        """Has a trial what it wanted?"""
+        return self.limit is not None and self.total >= self.limit
 
     def add(self, documents: pa.Table) -> None:
         """Take a batch of documents in, cutting shards where they end."""
@@ -136,45 +141,51 @@ class _File:
         self.open_identities, self.rows, self.size = [], 0, 0
 
 
-def read_file(
+def read_files(
     root: Path,
     *,
     stage: type[SourceStage],
     params: Any,
     source: Source,
-    location: str,
-    expected: str,
-    label: str,
+    files: tuple[tuple[str, str, str], ...],
     folder: str,
     part: str,
     limit: int | None,
 ) -> Result:
-    """Read one input file into shards under `folder/read`, its quarantine, and the identities of its records."""
-    file = _File(root, folder, part, Cut(params.shard_rows, params.shard_bytes), limit)
+    """Read a file, or a bundle of small ones, into shards under `folder/read`, quarantine, and the records' identities.
+
+    `files` are (location, hash of the bytes that the task's key speaks of, label).
+    """
+    reader = _Reader(root, folder, part, Cut(params.shard_rows, params.shard_bytes), limit)
     rejected: list[pa.Table] = []
     blank = 0
     ignored: Counter[str] = Counter()
-    for read in _batches(stage, params, source, location, label):
-        if limit is not None and file.total >= limit:
+    for location, expected, label in files:
+        for read in _batches(stage, params, source, location, label):
+            if reader.full:
+                break
+            reader.add(read.documents)
+            rejected.append(read.quarantine)
+            blank += read.blank
+            ignored.update(read.ignored)
+        if file_hash(location) != expected:
+            raise UnreadableFileError(
+                label, "changed", "the file changed while it was read; run again when it is at rest"
+            )
+        if reader.full:
             break
-        file.add(read.documents)
-        rejected.append(read.quarantine)
-        blank += read.blank
-        ignored.update(read.ignored)
-    if file_hash(location) != expected:
-        raise UnreadableFileError(label, "changed", "the file changed while it was read; run again when it is at rest")
-    if file.rows or not file.shards:
-        file.close("end")
+    if reader.rows or not reader.shards:
+        reader.close("end")
     quarantine = pa.concat_tables([t.cast(QUARANTINE) for t in rejected]) if rejected else QUARANTINE.empty_table()
-    outputs = [output for _, output in file.shards]
+    outputs = [output for _, output in reader.shards]
     outputs.append(publish_table(root, f"{folder}/quarantine/{part}.parquet", quarantine))
-    outputs.append(publish_table(root, f"{folder}/identities/{part}.parquet", pa.concat_tables(file.identities)))
+    outputs.append(publish_table(root, f"{folder}/identities/{part}.parquet", pa.concat_tables(reader.identities)))
     reasons = Counter(quarantine["reason"].to_pylist())
     return Result(
         outputs,
         {
-            "shards": [shard for shard, _ in file.shards],
-            "documents": file.total,
+            "shards": [shard for shard, _ in reader.shards],
+            "documents": reader.total,
             "quarantined": dict(sorted(reasons.items())),
             "blank": blank,
             "ignored": dict(sorted(ignored.items())),
