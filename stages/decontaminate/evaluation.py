@@ -120,10 +120,10 @@ def grams(data: NDArray[np.uint8], offsets: I64s, size: int) -> tuple[I64s, I64s
 
 def places(text: bytes) -> tuple[I64s, I64s, bool]:
     """Start and end, in bytes, of each unit of a text; and whether most are characters of unspaced scripts."""
-    from kernels import minhash, normaliser
+    from kernels import normaliser, units
 
     starts, ends = np.empty((2, len(text) // 2 + 2), np.int64)
-    count, single = minhash.unit_places(np.frombuffer(text, np.uint8), normaliser.load(), starts, ends)
+    count, single = units.unit_places(np.frombuffer(text, np.uint8), normaliser.load(), starts, ends)
     return starts[:count], ends[:count], 2 * single > count
 
 

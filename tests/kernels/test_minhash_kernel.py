@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kernels import minhash, normaliser
+from kernels import units as unit_kernel
 
 DATA = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[2] / "../shared/data"))
 TABLE = normaliser.load()
@@ -27,7 +28,7 @@ M64 = (1 << 64) - 1
 
 
 def finished(word: int) -> int:
-    return (word ^ (word >> 32)) * minhash.MIX & M64
+    return (word ^ (word >> 32)) * unit_kernel.MIX & M64
 
 
 def units(text: str) -> tuple[list[int], int]:
@@ -41,7 +42,7 @@ def units(text: str) -> tuple[list[int], int]:
             for unit in (word, chr(code) if kind == normaliser.CHARACTER else ""):
                 if unit:
                     found.append(
-                        finished(sum(ord(c) * pow(minhash.STEP, j, 1 << 64) for j, c in enumerate(unit)) & M64)
+                        finished(sum(ord(c) * pow(unit_kernel.STEP, j, 1 << 64) for j, c in enumerate(unit)) & M64)
                     )
             word = ""
             characters += kind == normaliser.CHARACTER
@@ -256,7 +257,7 @@ def places(text: str) -> list[tuple[int, int]]:
 def test_places_are_those_of_the_units(text: str) -> None:
     encoded = text.encode()
     starts, ends = np.zeros((2, len(encoded) // 2 + 2), np.int64)
-    count, single = minhash.unit_places(np.frombuffer(encoded, np.uint8), TABLE, starts, ends)
+    count, single = unit_kernel.unit_places(np.frombuffer(encoded, np.uint8), TABLE, starts, ends)
     expected = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in places(text)]
     assert list(zip(starts[:count].tolist(), ends[:count].tolist(), strict=True)) == expected
     assert (count, single) == (len(units(text)[0]), units(text)[1])
@@ -266,10 +267,14 @@ pieces = st.sampled_from(["word", "a", " ", ".", "é", "你", "\u00ad", "x" * 63
 
 
 @given(st.lists(pieces, max_size=30).map("".join))
-@example("x" * 511 + " y")
-@example("x" * 512)
-@example("x" * 513 + " b")
-@example("a " * 256 + "é")
+@example("x" * (unit_kernel.RUN - 1) + " y")
+@example("x" * unit_kernel.RUN)
+@example("x" * unit_kernel.RUN + " b")
+@example("x" * (unit_kernel.RUN + 1) + " b")
+@example("a b " * (unit_kernel.RUN // 4) + "é")
+@example("a " * unit_kernel.RUN)
+@example("a" * unit_kernel.SHORT)
+@example(" " * (unit_kernel.SHORT - 1) + "b")
 @example("a" * 127 + "é" + "b" * 127 + "\u00ad" + "c d")
 @settings(deadline=None, max_examples=150)
 def test_words_are_the_same_whatever_stretch_of_ascii_they_stand_in(text: str) -> None:
@@ -277,3 +282,23 @@ def test_words_are_the_same_whatever_stretch_of_ascii_they_stand_in(text: str) -
     values, ends = np.empty(len(data) // 2 + 2, np.int64), np.zeros(2, np.int64)
     minhash.shingles(data, offsets, TABLE, 1, 1, values, ends)
     assert [v & M64 for v in values[: ends[1]].tolist()] == shingles(text, 1, 1)
+
+
+def test_every_ascii_character_counts_as_the_table_says() -> None:
+    text = "".join(f"one{chr(code)}two " for code in range(0x80))
+    assert kernel_shingles([text], 1, 1) == [shingles(text, 1, 1)]
+    assert kernel_shingles([text[:1024]], 5, 8) == [shingles(text[:1024])]
+
+
+@given(st.lists(st.text(alphabet=st.characters(max_codepoint=0x7F), max_size=2500), max_size=3))
+@settings(max_examples=40, deadline=None)
+def test_ascii_texts_equal_the_slow_twin_wherever_they_end(texts: list[str]) -> None:
+    assert kernel_shingles(texts, 2, 2) == [shingles(text, 2, 2) for text in texts]
+
+
+def test_a_document_of_many_blocks_equals_the_slow_twin() -> None:
+    text = " ".join(f"w{k * k % 1009}" for k in range(2 * minhash.BLOCK + 9))
+    a, b = (column.tolist() for column in minhash.permutations(3, 5))
+    got, counts = kernel_signatures([text], 3, 5)
+    assert kernel_shingles([text]) == [shingles(text)]
+    assert (got.tolist(), counts) == ([signature(shingles(text), a, b)], [2 * minhash.BLOCK + 5])
