@@ -25,7 +25,7 @@ from tokenizer import tokens
 from tokenizer.counts import ParallelCounter, merge_counts, total_counts
 from tokenizer.documents import Skipped
 from tokenizer.model import Tokenizer
-from tokenizer.train_files import MANIFEST, SHOWN, count_file, identity, publish, summary
+from tokenizer.train_files import MANIFEST, SHOWN, count_file, identity, named_documents, publish, summary
 from tokenizer.trainer import (
     BASE,
     DEFAULT_TIE_RULE,
@@ -133,7 +133,10 @@ def extend_files(
     skipped: list[Skipped] = []
     inputs, parts = [], []
     for path in sorted(map(Path, paths)):
-        with ParallelCounter(old.pattern, specials, threads, old.normalization) as counting:
+        with (
+            named_documents([path], text_field),
+            ParallelCounter(old.pattern, specials, threads, old.normalization) as counting,
+        ):
             size = count_file(path, counting, text_field, skipped)
             counter = counting.result()
         parts.append(_with_source(counter.table(), path.name))

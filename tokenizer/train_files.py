@@ -11,7 +11,8 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 from tokenizer.counts import ParallelCounter
 from tokenizer.documents import Skipped, read_documents
 from tokenizer.export import Exports, write_exports
+from tokenizer.expressions import SlowExpressionError
 from tokenizer.model import Tokenizer
 from tokenizer.patterns import DEFAULT
 from tokenizer.patterns import pattern as find_pattern
@@ -70,7 +72,10 @@ def train_files(
     check_limits(tie_rule, min_frequency, max_token_bytes, max_piece_bytes)
     check_normalization(normalization)
     chosen = find_pattern(pattern)
-    with ParallelCounter(chosen, specials, threads, normalization) as counting:
+    with (
+        named_documents(paths, text_field),
+        ParallelCounter(chosen, specials, threads, normalization) as counting,
+    ):
         skipped, size, inputs = _count(paths, counting, text_field)
         counter = counting.result()
     pieces = counter.table(ordered=False)
@@ -140,6 +145,19 @@ def count_file(path: Path, counter: ParallelCounter, text_field: str, skipped: l
             size += _add(counter, batch)
             batch, waiting = [], 0
     return size + _add(counter, batch)
+
+
+@contextmanager
+def named_documents(paths: Sequence[str | Path], text_field: str) -> Iterator[None]:
+    """Inside, a search that does not end is a ValueError that names file and document (unless it was normalised)."""
+    try:
+        yield
+    except SlowExpressionError as error:
+        for path in sorted(map(Path, paths)):
+            for number, text in enumerate(read_documents(path, text_field, lambda skipped: None), 1):
+                if error.text in text:
+                    raise ValueError(f"{path}: document {number}: {error}") from error
+        raise
 
 
 def identity(path: Path) -> dict[str, Any]:

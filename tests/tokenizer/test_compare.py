@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from itertools import pairwise
 
@@ -236,3 +237,26 @@ def test_a_stretch_too_long_to_be_listed_is_counted(tmp_path):
     found = compare(a, b, [batch(["x" * 512, "x" * 256])])
     assert found["pieces"]["longer_than_listed"] == 1
     assert [len(piece["piece"]) for piece in found["pieces"]["a_needs_more"]] == [256]
+
+
+def test_nothing_of_a_batch_is_kept(tmp_path):
+    a, b = peer(tmp_path, trained(), "a"), peer(tmp_path, trained("gpt2", 280), "b")
+    held = []
+
+    def batches():
+        for k in range(30):
+            held.append(pa.total_allocated_bytes())
+            yield batch([f"the cat sat on mat {k} " * 20_000])
+
+    compare(a, b, batches())
+    assert max(held[3:]) < held[2] + (2 << 20)
+
+
+def test_a_search_that_does_not_end_names_the_text(tmp_path, monkeypatch):
+    from tokenizer import expressions, patterns
+
+    monkeypatch.setattr(expressions, "_SECONDS", 0.1)
+    ours = Tokenizer(patterns.Pattern("custom", "(a|aa)+$", "1"), [], ())
+    slow = dataclasses.replace(peer(tmp_path, trained(), "a"), encode=lambda texts: ours.encode_batch(texts))
+    with pytest.raises(ValueError, match=r"text 1: the expression '\(a\|aa\)\+\$' did not finish"):
+        compare(slow, slow, [batch(["ok", "a" * 60 + "b"])])

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -106,3 +107,21 @@ def test_a_model_that_was_changed_is_refused(folder):
     (folder / "model.json").write_text(json.dumps(content), "utf-8")
     with pytest.raises(TokenizerError):
         verify(folder)
+
+
+def test_batches_give_the_figures_of_one_and_nothing_of_them_is_kept():
+    from tokenizer.evaluate import evaluate_batches
+
+    encoders = {"a": lambda texts: np.array([len(text) for text in texts.to_pylist()], np.int64)}
+    texts, groups = ["ab", "", "xyz", "日本"], ["s", "t", "s", "u"]
+    whole = evaluate(encoders, pa.array(texts), groups)
+    assert evaluate_batches(encoders, ((pa.array([t]), [g]) for t, g in zip(texts, groups, strict=True))) == whole
+    held = []
+
+    def batches():
+        for _ in range(30):
+            held.append(pa.total_allocated_bytes())
+            yield pa.array(["the cat " * 100_000], pa.large_string()), ["s"]
+
+    evaluate_batches(encoders, batches())
+    assert max(held[3:]) < held[2] + (1 << 20)

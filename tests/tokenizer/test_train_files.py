@@ -142,3 +142,14 @@ def test_parameters_are_checked_before_any_file_is_read(tmp_path):
         train_files([tmp_path / "none"], tmp_path / "out", vocab_size=300, min_frequency=0)
     with pytest.raises(ValueError, match="unknown pattern"):
         train_files([tmp_path / "none"], tmp_path / "out", vocab_size=300, pattern="o200")
+
+
+def test_a_search_that_does_not_end_names_file_document_and_expression(tmp_path, monkeypatch):
+    from tokenizer import expressions, patterns
+
+    monkeypatch.setattr(expressions, "_SECONDS", 0.1)
+    monkeypatch.setattr(module, "find_pattern", lambda name: patterns.Pattern("custom", name, "1"))
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in ["ok", "a" * 60 + "b"]))
+    message = r"d\.jsonl: document 2: the expression '\(a\|aa\)\+\$' did not finish on a text of 61 characters"
+    with pytest.raises(ValueError, match=message):
+        train_files([tmp_path / "d.jsonl"], tmp_path / "t", vocab_size=258, pattern="(a|aa)+$", threads=1)
