@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipeline.runner import StageContext
 
 
-FEW_FILES: Final = 32
+FEW_FILES: Final = 8
 """A source of no more files has a shard, or several, of each."""
 
 SMALL_FILE: Final = 1 << 20
