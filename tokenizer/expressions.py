@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-_REPEATS = 80  # of what a probe repeats: 1.5 ** 80 steps are years
+_REPEATS, _PAIRS = 80, 48  # of the characters and of the pairs that a probe repeats: 1.6 ** 48 steps are hours
 _PATIENCE = 2.0, 6.0  # seconds for one probe, at the first and at the second try
 _SECONDS, _SECONDS_PER_CHARACTER = 60.0, 1e-5
 _USUAL = "aA0 -.@_:/é好"  # one of each kind of character, beside those of the expression itself
@@ -53,8 +53,8 @@ def checked(expression: str) -> Any:
         found = _searched(compiled, text)
         if found is None:
             raise ValueError(
-                f"{expression!r} takes exponential time: the {len(text)} characters {text[:8]!r}… were not searched in "
-                f"{_PATIENCE[1]:.0f} seconds; write it without repeats that can share their characters in many ways"
+                f"{expression!r} takes exponential time: {len(text)} characters such as {text[:8]!r}… were not searched"
+                f" in {_PATIENCE[1]:.0f} s; write it without repeats that can share their characters in many ways"
             )
         if any(start == end for start, end in found):
             raise ValueError(
@@ -64,14 +64,19 @@ def checked(expression: str) -> Any:
 
 
 def _probes(expression: str) -> Iterator[str]:
-    """Short texts that make a greedy repeat fail at the end: one character, two, or a word, again and again."""
+    """Short texts that make a greedy repeat fail at the end: one character, two, or a word, again and again.
+
+    Some end with all literal text of the expression, since a text without what a match must hold is not searched.
+    """
     own = [c for c in dict.fromkeys(expression) if c.isalnum() or c in " -.@_:/,;#%&=~'\""]
+    words = _WORD.findall(expression)
+    stops = (*_STOPS, "\x00" + " ".join(["".join(own), *own, *words, expression.replace("\\", "")]))
     yield ""
-    for character, stop in product(dict.fromkeys([*own, *_USUAL]), _STOPS):
+    for character, stop in product(dict.fromkeys([*own, *_USUAL]), stops):
         yield character * _REPEATS + stop
     pairs = [one + other for one, other in product(own[:_OWN], repeat=2) if one != other]
-    for unit, stop in product(dict.fromkeys([*pairs, *_WORD.findall(expression)]), _STOPS[:2]):
-        yield unit * _REPEATS + stop
+    for unit, stop in product(dict.fromkeys([*pairs, *words]), (stops[0], stops[-1])):
+        yield unit * _PAIRS + stop
 
 
 def _searched(compiled: Any, text: str) -> list[tuple[int, int]] | None:

@@ -92,6 +92,25 @@ def test_our_exports_in_their_libraries_are_the_same_tokenizer(exported):
         assert found["round_trip"]["a"]["failures"] == found["round_trip"]["b"]["failures"] == 0
 
 
+def test_a_training_of_the_library_itself_has_our_merges_under_other_ids(tmp_path):
+    import tokenizers
+
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    theirs.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    teacher = tokenizers.trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
+    theirs.train_from_iterator(TEXTS, teacher)
+    theirs.save(str(tmp_path / "theirs.json"))
+    pieces = counts.count_pieces(pa.array(TEXTS), None, pattern("gpt2"))
+    ours = Tokenizer(pattern("gpt2"), train(pieces, 300, (), "huggingface", 1).merges, ())
+    found = compare(peer(tmp_path, ours, "ours"), load_peer(tmp_path / "theirs.json"), [batch()])
+    assert found["same"]["pattern"] and not found["same"]["vocabulary_hash"]
+    assert found["first_other_merge"] is None and found["tokens"]["shared"] == 300
+    assert 0 < found["tokens"]["shared_with_the_same_id"] < 300
+    assert found["groups"][0]["same_cuts"] == 1.0 > found["groups"][0]["same_ids"]
+
+
 def test_a_run_folder_stands_for_its_tokenizer(tmp_path):
     trained().save(tmp_path / "tokenizer")
     assert load_peer(tmp_path).vocab_size == 300
