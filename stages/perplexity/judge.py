@@ -65,13 +65,12 @@ class PerplexityParams(Params):
     )
     binary: bool = Field(
         default=False,
-        description="Score from a trie that KenLM's `build_binary`, on PATH, makes: slower, but "
-        "loaded at once and shared by workers.",
+        description="Score from a trie that KenLM's `build_binary`, on PATH, makes: half as large, but slower.",
     )
     memory: int = decides(
         4 << 30,
         ge=64 << 20,
-        description="Bytes (or 8GB, 500MB) training may take, from 320MB; what does not fit is sorted in files.",
+        description="Bytes (or 8GB, 500MB) training may take, from 384MB; what does not fit is sorted in files.",
     )
     min_tokens: int = Field(default=10, ge=1, description="A document with fewer units is unscored (too_short).")
     unscored: Literal["keep", "drop"] = decides(
@@ -128,7 +127,8 @@ class Perplexity(Judge):
     def prepare(params: Any, folder: Path) -> dict[str, Any]:
         """Train `LANGUAGE.arpa` for each language of the references, and describe all models in `models.json`.
 
-        `reference.u64` holds what the documents of the references are known by. Raises ReferenceTextError.
+        `LANGUAGE.probing` is the same model as tables that KenLM maps (`stages.perplexity.probing`), `reference.u64`
+        holds what the documents of the references are known by. Raises ReferenceTextError.
         """
         return training.prepare(params, folder)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stages.perplexity import arpa
+from stages.perplexity import arpa, probing
 from stages.perplexity.normalise import NORMALISERS, Integers, Normaliser, Units
 
 INDEX: Final = "models.json"
@@ -42,7 +42,7 @@ class Score:
 
 
 class Scorer:
-    """A loaded model and the hashes of its vocabulary (None: a binary file, which does not list its words)."""
+    """A loaded model and the hashes of its vocabulary (None: a trie, which does not say where it lists its words)."""
 
     def __init__(self, path: Path, listed: Path | None = None) -> None:
         import kenlm
@@ -53,7 +53,8 @@ class Scorer:
         config.show_progress = False
         config.arpa_complain = kenlm.ARPALoadComplain.NONE
         self.model = kenlm.Model(str(path), config)
-        words = b"".join(word + b"\n" for word in arpa.unigrams(listed or path) if word not in _MARKERS)
+        known = probing.words(path).split(b"\0")[:-1] or arpa.unigrams(listed or path)
+        words = b"".join(word + b"\n" for word in known if word not in _MARKERS)
         self.vocabulary = hashed(words) if words else None
 
     def score(self, lines: list[str]) -> Score:
@@ -118,8 +119,9 @@ def models_in(folder: Path, normaliser: Normaliser, given: dict[str, Path]) -> d
     files = {}
     for language, about in index.items():
         if about["normaliser"] != wanted:
+            name = given[language].name if language in given else about["file"]
             raise ModelMismatchError(
-                f"perplexity: the {language} model {about['file'] or given[language].name} was made from "
+                f"perplexity: the {language} model {name} was made from "
                 f"{_named(about['normaliser'])}, but would score {_named(wanted)}; train it again or set `normaliser` "
                 "to what it was made with"
             )

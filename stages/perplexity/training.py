@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.hashing import file_hash
-from stages.perplexity import arpa, counts, ngram, references, scoring
+from stages.perplexity import arpa, counts, ngram, probing, references, scoring
 from stages.perplexity.normalise import NORMALISERS
 
 LIBRARIES: Final = 224 << 20
@@ -36,9 +37,10 @@ def prepare(params: Any, folder: Path) -> dict[str, Any]:
     for language, listed in files.items():
         path = folder / f"{language}.arpa"
         texts = (text for reference, file in listed for text in references.texts(reference, file))
-        about, seen = train(texts, params, path)
+        with _room_on_disk(language):
+            about, seen = train(texts, params, path)
+            file = _binary(path) if params.binary else _tables(path, folder) or path
         digests.append(seen)
-        file = _binary(path) if params.binary else path
         placed = {"file": file.name, "hash": file_hash(file), "listed": path.name if params.binary else None}
         models[language] = {**placed, "normaliser": normaliser, "estimator": params.estimator, **about}
     for own in params.models:
@@ -46,7 +48,9 @@ def prepare(params: Any, folder: Path) -> dict[str, Any]:
             raise references.ReferenceTextError(
                 f"perplexity: `reference` holds {own.language} text, and `models` a model for it; take one of them out"
             )
-        given = {"file": None, "hash": file_hash(_local(own.path)), "estimator": "given"}
+        with _room_on_disk(own.language):
+            tables = _tables(_local(own.path), folder, own.language)
+        given = {"file": tables and tables.name, "hash": file_hash(Path(own.path)), "estimator": "given"}
         models[own.language] = {**given, "normaliser": NORMALISERS[own.normaliser].identity()}
     scoring.write_index(folder, models)
     references.write_trusted(np.concatenate(digests), folder)
@@ -81,20 +85,37 @@ def _reason(said: bytes) -> str:
     return lines[-1] if lines else "it gave no reason"
 
 
-def _with_own(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, Any], Any]:
+@contextlib.contextmanager
+def _room_on_disk(language: str) -> Iterator[None]:
+    """A full disk is an error that says what takes the room."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise references.ReferenceTextError(
+            f"perplexity: no {language} model: {error.strerror} for its files, which lie in the run folder and take "
+            "about 100 bytes for each word of the reference; make room, move the run, or take a smaller sample"
+        ) from error
+
+
+def _tables(path: Path, folder: Path, language: str = "") -> Path | None:
+    """The model of an ARPA file as tables that workers map and share; None where KenLM alone can read it."""
+    target = folder / f"{language or path.stem}.probing"
+    try:
+        probing.write(path, target)
+    except probing.UnsuitableError:
+        return None
+    return target
+
+
+def _with_own(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, Any], NDArray[np.uint64]]:
     room = max(LEAST_ROOM, params.memory - LIBRARIES)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="work-") as work:
             return _estimated(texts, params, path, Path(work), room)
     except ngram.TooSmallError as error:
         raise references.ReferenceTextError(f"perplexity: no {path.stem} model: {error}; name more text") from error
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise references.ReferenceTextError(
-            f"perplexity: no {path.stem} model: {error.strerror} for its work files, which lie in the run folder and "
-            "take about 70 bytes for each word of the reference; make room, move the run, or take a smaller sample"
-        ) from error
 
 
 def _estimated(
@@ -120,7 +141,7 @@ def _estimated(
     return about, corpus.digests
 
 
-def _with_lmplz(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, Any], Any]:
+def _with_lmplz(texts: Iterable[str], params: Any, path: Path) -> tuple[dict[str, Any], NDArray[np.uint64]]:
     prune = [str(n) for n in ngram.prune_limits(params.prune, params.order)]
     command = [_program("lmplz", "estimator: own"), "-o", str(params.order), "--discount_fallback", "--prune", *prune]
     command += ["--arpa", str(path), "-T", f"{path.parent}/", "-S", f"{params.memory}b"]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
-from toys import Project, texts
+from toys import Project, command, environment, files, texts
 
 from curate.cli import main
 from pipeline.manifest import read_manifest
@@ -97,3 +101,23 @@ def test_a_given_model_is_found_beside_the_config_and_known_by_its_content(tmp_p
         for row in read_table(tmp_path / "other" / "perplexity" / "measures" / f"{shard}.parquet").to_pylist()
     ]
     assert len(scored) == 80 and None not in scored
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_files_of_a_training_that_was_killed_are_gone_after_the_next_run(workers: str, tmp_path: Path) -> None:
+    made = project(tmp_path)
+    made.write("reference/more.jsonl", texts(1000, 60_000))
+    made.config([{"ingest": {"shard_rows": 64}}, {"perplexity": {"reference": [{"path": "reference/*.jsonl"}]}}])
+    arguments = ("run", "config.yaml", "--run-dir", "run", "--workers", workers, "--allow-code")
+    first = subprocess.Popen(command(*arguments), cwd=tmp_path, env=environment(), text=True)
+    until = time.monotonic() + 60
+    while not list((tmp_path / "run").rglob("work-*/run-*")) and time.monotonic() < until:
+        time.sleep(0.005)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert list((tmp_path / "run").rglob("work-*/*"))
+    assert made.run().computed
+    made.run("fresh")
+    assert files(tmp_path / "run") == files(tmp_path / "fresh")
+    assert not list((tmp_path / "run").rglob("work-*")) and not list((tmp_path / "run").rglob(".tmp-*"))

@@ -143,7 +143,9 @@ def test_models_are_the_same_bytes_for_any_order_of_files(tmp_path: Path) -> Non
             files.append(str(tmp_path / f"{name}-{k}.txt"))
     params, one, summary = prepared(tmp_path, files, "one")
     _, two, _ = prepared(tmp_path, files[::-1], "two")
-    assert sorted(p.name for p in one.iterdir()) == ["en.arpa", "models.json", "reference.u64", "zh.arpa"]
+    assert sorted(p.name for p in one.iterdir()) == [
+        *("en.arpa", "en.probing", "models.json", "reference.u64", "zh.arpa", "zh.probing")
+    ]
     assert all(p.read_bytes() == (two / p.name).read_bytes() for p in one.iterdir())
     assert str(tmp_path) not in json.dumps(summary)
     about = summary["models"]["en"]
