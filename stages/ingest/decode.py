@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from stages.ingest.charsets import DETECTABLE, LATIN, SUPERSETS, WESTERN, WIDE, codec_of
 
 _BOMS: Final = (  # the longer mark first: UTF-32-LE begins like UTF-16-LE
@@ -30,6 +32,7 @@ SAMPLE_BYTES: Final = 1 << 16
 """How much of the beginning shows the pattern of bytes: UTF-16, or single accents among ASCII."""
 
 _CONTROLS: Final = bytes([*range(0x09), 0x0B, *range(0x0E, 0x20), 0x7F])  # C0 and DEL without \t \n \f \r
+_TAB: Final = np.uint8(9)
 _ISO2022_JP: Final = re.compile(rb"\x1b(?:\$[@B]|\$\([@BDQO]|\(I)")
 _ISO2022_KR: Final = b"\x1b$)C"
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
@@ -76,7 +79,7 @@ def decode(
     if found is not None and (found.codec in WIDE or found.by == "pattern"):
         check_text(found.text, max_control_share)
     elif control_share(raw) > max_control_share:
-        raise RejectedError("binary_content", f"more than {max_control_share:.0%} control characters: not text")
+        raise binary_content(max_control_share)
     if found is None:
         raise RejectedError(
             "undecodable",
@@ -90,7 +93,7 @@ def plain_utf8(raw: bytes) -> Decoded | None:
 
     Neither UTF-16 nor ISO-2022 has none of these.
     """
-    if raw.startswith(_MARKS) or control_share(raw) > 0:
+    if raw.startswith(_MARKS) or _has_controls(raw):
         return None
     return _strict(raw, "utf-8", "utf-8")
 
@@ -228,15 +231,32 @@ def _detected(raw: bytes) -> Decoded | None:
     return _strict(raw, SUPERSETS.get(codec, codec), "detected")
 
 
+def _has_controls(raw: bytes) -> bool:
+    """Is there any control character that `control_share` counts? Some twenty times as fast as counting them."""
+    values = np.frombuffer(raw, np.uint8)
+    spaces = (values - _TAB) < 5  # unsigned, so that smaller values wrap: \t \n \v \f \r
+    return bool(np.count_nonzero(values < 32) > np.count_nonzero(spaces)) or b"\x0b" in raw or b"\x7f" in raw
+
+
 def control_share(raw: bytes) -> float:
     """Control characters (C0 without tab, line feed, form feed and carriage return; DEL) over all bytes."""
     return (len(raw) - len(raw.translate(None, _CONTROLS))) / len(raw) if raw else 0.0
 
 
+def passes_control_share(raw: bytes, share: float) -> bool:
+    """Is more than `share` of the bytes of a text in UTF-8 control characters?"""
+    return _has_controls(raw) and control_share(raw) > share
+
+
 def check_text(text: str, max_control_share: float) -> None:
     """RejectedError (`binary_content`) where control characters, NUL among them, pass their share of UTF-8 bytes."""
-    if control_share(text.encode()) > max_control_share:
-        raise RejectedError("binary_content", f"more than {max_control_share:.0%} control characters: not text")
+    if passes_control_share(text.encode(), max_control_share):
+        raise binary_content(max_control_share)
+
+
+def binary_content(max_control_share: float) -> RejectedError:
+    """The text is none: control characters pass their share."""
+    return RejectedError("binary_content", f"more than {max_control_share:.0%} control characters: not text")
 
 
 def replace_surrogates(text: str) -> tuple[str, int]:

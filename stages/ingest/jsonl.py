@@ -23,7 +23,6 @@ from stages.ingest.decode import (
     SAMPLE_BYTES,
     Decoded,
     RejectedError,
-    check_text,
     decode,
     replace_surrogates,
     stream_signature,
@@ -43,7 +42,7 @@ _UTF8: Final = Decoded("", "utf-8", "utf-8")
 
 def read_jsonl(location: Location, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
     """Batches of one file. The raw content of a record is its line without the line end (and without a BOM)."""
-    rows, number = Rows(source, label), 0
+    rows, number = Rows(source, label, params.max_control_share), 0
     content, encoding = _utf8_lines(streams.blocks(location, label), source)
     parse = _Parser(source, params, encoding)
     try:
@@ -97,11 +96,11 @@ class _Parser:
         source, line = self._source, line.removeprefix(_BOM)
         value, decoded, surrogates = self._parsed(line)
         text = _text(value, source.text_field)
-        _check_controls(line, text, self._params.max_control_share)
         del value[source.text_field]
         fields = take_fields(value, source)
         document = Decoded(text, decoded.codec, decoded.by, decoded.replacements)
-        rows.accept(self._identity(fields.own_id, line), record, document, fields, len(line), surrogates)
+        escaped = b"\x7f" not in line  # then every control character of the text is an escape
+        rows.accept(self._identity(fields.own_id, line), record, document, fields, len(line), surrogates, escaped)
 
     def _parsed(self, line: bytes) -> _Parsed:
         try:
@@ -137,20 +136,6 @@ class _Parser:
             max_control_share=self._params.max_control_share,
         )
         return found.text, self._encoding if found.by == "utf-8" else found
-
-
-def _check_controls(line: bytes, text: str, share: float) -> None:
-    """RejectedError (`binary_content`) where control characters pass their share of the text.
-
-    They are escapes in JSON, but for DEL, and an escape is longer than its character: hardly any text needs a close
-    look.
-    """
-    limit = share * len(text)
-    deleted = line.count(b"\x7f") if b"\x7f" in line else 0
-    if text.isascii() and len(line) - len(text) + deleted <= limit:
-        return
-    if line.count(b"\\") + deleted > limit:
-        check_text(text, share)
 
 
 _EXACT_KINDS: Final = frozenset({str, int, bool, type(None)})

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.documents import DOCUMENTS, QUARANTINE
 from pipeline.sources import Read, Source
-from stages.ingest.decode import Decoded, remove_nuls
+from stages.ingest.charsets import WIDE
+from stages.ingest.decode import Decoded, binary_content, check_text, passes_control_share, remove_nuls
 from stages.ingest.fields import Fields
 from stages.ingest.mojibake import badness_of, repaired
 
@@ -20,40 +23,62 @@ _VARYING: Final = [
     *("doc_id", "license", "url", "title", "text", "metadata", "encoding", "encoding_by"),
     *("replacements", "surrogates", "nuls", "repairs", "record"),
 ]
+_TEXT: Final = _VARYING.index("text")
+_NULS: Final = _VARYING.index("nuls")
+_UNICODE: Final = WIDE | {"utf-8"}
+_UNKNOWN: Final = 1 << 62  # raw records in another charset may be shorter than their text in UTF-8
 _NO_PLACEHOLDERS: Final = pa.array([], DOCUMENTS.field("placeholders").type.value_type)
 
 
 class Rows:
     """Collects accepted and rejected records of one file; `take` gives them as one Read and starts anew."""
 
-    def __init__(self, source: Source, label: str) -> None:
+    def __init__(self, source: Source, label: str, max_control_share: float | None = None) -> None:
+        """`max_control_share`: texts with more control characters are rejected when the batch is full.
+
+        None: the reader has looked. The share is for records whose raw form spells these with two bytes or more (JSON).
+        """
         self._source, self._label, self._repair = source.name, label, source.mojibake == "repair"
+        self._controls = max_control_share
         self._taken = False
         self._begin()
 
     def _begin(self) -> None:
         self._accepted: list[tuple[Any, ...]] = []
         self._rejected: list[tuple[str, ...]] = []
+        self._before: list[int] = []  # how many were accepted before each that was rejected
+        self._sizes: list[int] = []  # bytes of the raw records accepted
         self._bytes = 0
         self.blank = 0
         self.ignored: Counter[str] = Counter()
 
     def accept(
-        self, identity: str, record: str, decoded: Decoded, fields: Fields, size: int, surrogates: int = 0
+        self,
+        identity: str,
+        record: str,
+        decoded: Decoded,
+        fields: Fields,
+        size: int,
+        surrogates: int = 0,
+        escaped: bool = False,
     ) -> None:
         """One document, its text without NULs.
 
-        `size`: bytes of the raw record. `surrogates`: how many were replaced in all its fields.
+        `size`: bytes of the raw record. `surrogates`: how many were replaced in all its fields. `escaped`: does the raw
+        record spell control characters with two bytes or more?
         """
-        text, nuls = remove_nuls(decoded.text)
-        title, repairs = fields.title, None
+        text, nuls, title, repairs = decoded.text, 0, fields.title, None
         if self._repair:
+            if self._controls is not None:
+                check_text(text, self._controls)
+            text, nuls = remove_nuls(text)
             text, repairs = repaired(text)
             if title is not None:
                 title, more = repaired(title)
                 repairs += more
-        self._bytes += size
         _, codec, by, replacements = decoded
+        self._bytes += size
+        self._sizes.append(size if escaped and codec in _UNICODE and not replacements else _UNKNOWN)
         _, license, url, _, metadata, more_nuls = fields
         self._accepted.append(
             (
@@ -64,6 +89,7 @@ class Rows:
 
     def reject(self, record: str, reason: str, detail: str) -> None:
         """One record that cannot be used."""
+        self._before.append(len(self._accepted))
         self._rejected.append((self._source, self._label, record, reason, detail))
 
     def full_with(self, size: int) -> bool:
@@ -78,25 +104,57 @@ class Rows:
 
     def take(self) -> Read:
         """The batch so far."""
-        accepted, rejected, blank, ignored = self._accepted, self._rejected, self.blank, dict(self.ignored)
+        blank, ignored = self.blank, dict(self.ignored)
+        columns = _columns(self._accepted, _VARYING, DOCUMENTS)
+        if self._controls is not None and (bad := _binary(columns["text"], self._sizes, self._controls)):
+            self._turn_down(bad, self._controls)
+            columns = _columns(self._accepted, _VARYING, DOCUMENTS)
+        if _has_nul(columns["text"]):
+            columns = _columns([_without_nuls(row) for row in self._accepted], _VARYING, DOCUMENTS)
+        quarantine = pa.table(_columns(self._rejected, QUARANTINE.names, QUARANTINE), schema=QUARANTINE)
         self._taken = True
         self._begin()
-        quarantine = pa.table(_columns(rejected, QUARANTINE.names, QUARANTINE), schema=QUARANTINE)
-        return Read(self._documents(accepted), quarantine, blank, ignored)
+        return Read(_completed(columns, self._source), quarantine, blank, ignored)
 
-    def _documents(self, accepted: list[tuple[Any, ...]]) -> pa.Table:
-        """The batch as a table; empties `accepted`, whose texts are in the table then.
+    def _turn_down(self, bad: list[int], share: float) -> None:
+        """Moves accepted rows to where they stand among those rejected."""
+        said = binary_content(share)
+        late = [(i, 1, (self._source, self._label, self._accepted[i][-1], said.reason, said.detail)) for i in bad]
+        order = sorted([*zip(self._before, repeat(0), self._rejected), *late], key=lambda item: item[:2])
+        self._rejected = [row for _, _, row in order]
+        gone = set(bad)
+        self._accepted = [row for i, row in enumerate(self._accepted) if i not in gone]
 
-        All rows have the source and no placeholders; mojibake of all texts at once is measured much faster than one by
-        one.
-        """
-        count = len(accepted)
-        columns = _columns(accepted, _VARYING, DOCUMENTS)
-        accepted.clear()
-        columns["source"] = pa.repeat(self._source, count)
-        columns["placeholders"] = pa.ListArray.from_arrays(np.zeros(count + 1, np.int32), _NO_PLACEHOLDERS)
-        columns["mojibake"] = badness_of(columns["text"])
-        return pa.table([columns[name] for name in DOCUMENTS.names], schema=DOCUMENTS)
+
+def _completed(columns: dict[str, pa.Array], source: str) -> pa.Table:
+    """With what all rows share: the source, and no placeholders; and with mojibake, all texts at once."""
+    count = len(columns["text"])
+    columns["source"] = pa.repeat(source, count)
+    columns["placeholders"] = pa.ListArray.from_arrays(np.zeros(count + 1, np.int32), _NO_PLACEHOLDERS)
+    columns["mojibake"] = badness_of(columns["text"])
+    return pa.table([columns[name] for name in DOCUMENTS.names], schema=DOCUMENTS)
+
+
+def _binary(texts: pa.LargeStringArray, sizes: list[int], share: float) -> list[int]:
+    """Numbers of the texts whose control characters pass `share` of their bytes.
+
+    An escape is longer than its character: where the raw record is hardly longer than the text, no look is needed.
+    """
+    if not len(texts):
+        return []
+    lengths = pc.binary_length(texts).to_numpy()
+    suspects = np.flatnonzero(np.array(sizes) - lengths > share * lengths)
+    return [i for i in suspects.tolist() if passes_control_share(texts[i].as_buffer().to_pybytes(), share)]
+
+
+def _has_nul(texts: pa.LargeStringArray) -> bool:
+    data = texts.buffers()[2]
+    return data is not None and len(data) > 0 and not np.frombuffer(data, np.uint8).all()
+
+
+def _without_nuls(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    text, nuls = remove_nuls(row[_TEXT])
+    return (*row[:_TEXT], text, *row[_TEXT + 1 : _NULS], row[_NULS] + nuls, *row[_NULS + 1 :])
 
 
 def _columns(rows: list[tuple[Any, ...]], names: list[str], schema: pa.Schema) -> dict[str, pa.Array]:

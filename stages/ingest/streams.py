@@ -151,6 +151,10 @@ class _Members:
             yield from self._pieces(data)
             data = self._member.unused_data if self._member.eof else b""
 
+    def inside(self, data: bytes) -> tuple[bytes, bytes] | None:
+        """Short way for a slice in the middle of a member: its content and what of the slice `feed` must still see."""
+        return None
+
     def skip_member(self) -> bytes:
         """After damage: what is left of the slice without the first byte, where the next member is looked for."""
         self._member, self._seeking = None, True
@@ -195,6 +199,12 @@ class _Zstd(_Members):
 
     def _start(self) -> Any:
         return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()  # as `zstd --long=31` writes
+
+    def inside(self, data: bytes) -> tuple[bytes, bytes] | None:
+        member = self._member
+        if member is None or member.eof or self._pending or self._seeking:
+            return None
+        return member.decompress(data), member.unused_data if member.eof else b""
 
 
 class _Sized(_Members):
@@ -242,7 +252,15 @@ def _decompress(content: Iterable[bytes], members: _Members) -> Iterator[bytes]:
     try:
         for block in content:
             for at in range(0, len(block), members.slice_bytes):
-                for piece in filter(None, members.feed(block[at : at + members.slice_bytes])):
+                data = block[at : at + members.slice_bytes]
+                if (found := members.inside(data)) is not None:
+                    piece, data = found
+                    given += len(piece)
+                    if piece:
+                        yield piece
+                    if not data:
+                        continue
+                for piece in filter(None, members.feed(data)):
                     given += len(piece)
                     yield piece
     except members.errors as error:
