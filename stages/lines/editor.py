@@ -13,11 +13,14 @@ white space is left.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import Field
 
 from pipeline.documents import DOCUMENTS, EDITS
@@ -25,7 +28,7 @@ from pipeline.rules import Failure, verdicts
 from pipeline.slices import spilling
 from pipeline.stage import Edited, Editor, Gathering, Params, State, decides
 from stages.dedup.clusters import ranks
-from stages.lines.units import Kind, Placeholder, crosses, identity, spans, units, without
+from stages.lines.units import Kind, Placeholder, Units, spans, without
 
 _UNIT: Final = pa.binary()
 SURVEY: Final = pa.schema([pa.field("doc_id", pa.string(), nullable=False), pa.field("unit", _UNIT, nullable=False)])
@@ -52,6 +55,7 @@ class LineDedup(Editor):
 
     name: ClassVar[str] = "line_dedup"
     Params: ClassVar[type[Params]] = LineDedupParams
+    libraries: ClassVar[tuple[str, ...]] = ("numba", "numpy")
     fits: ClassVar[bool] = True
     orders_sources: ClassVar[bool] = True
     state_by_document: ClassVar[bool] = True
@@ -59,13 +63,9 @@ class LineDedup(Editor):
     @staticmethod
     def survey(documents: pa.Table, params: LineDedupParams, artefact: Path | None) -> pa.Table:
         """SURVEY: the distinct units of each document that are long enough."""
-        ids: list[str] = []
-        found: list[bytes] = []
-        for row in documents.select(["doc_id", "text", "placeholders"]).to_pylist():
-            own = {i for _, i in _identified(row["text"], row["placeholders"], params)}
-            ids += [row["doc_id"]] * len(own)
-            found += sorted(own)
-        return pa.Table.from_arrays([pa.array(ids, pa.string()), pa.array(found, _UNIT)], schema=SURVEY)
+        found = Units.of(documents, params.unit, params.min_characters).first_in_document()
+        ids = documents["doc_id"].take(pa.array(found.row))
+        return pa.Table.from_arrays([ids, found.identities().cast(_UNIT)], schema=SURVEY)
 
     @staticmethod
     def fit(corpus: Gathering, params: LineDedupParams) -> State:
@@ -80,62 +80,73 @@ class LineDedup(Editor):
         """See `pipeline.stage.Edited`."""
         if state is None:
             raise ValueError("line_dedup edits from its fitted state, and there is none")
-        goes: dict[str, dict[bytes, int]] = {}
-        for doc_id, unit, count in zip(*(state[c].to_pylist() for c in ("doc_id", "unit", "documents")), strict=True):
-            goes.setdefault(doc_id, {})[unit] = count
-        ids = documents["doc_id"].to_pylist()
-        changed = [row for row, doc_id in enumerate(ids) if doc_id in goes]
-        edits: list[dict[str, Any]] = []
+        removed, scores = _removed(documents, state, params)
+        rows, firsts = np.unique(removed.row, return_index=True)
+        lasts = np.append(firsts, len(removed.row))[1:]
+        gone: list[tuple[int, int]] = []
         texts: list[str] = []
         trusted: list[list[Placeholder]] = []
         emptied = np.zeros(documents.num_rows, bool)
-        for row in changed:
-            given = (documents["text"][row].as_py(), documents["placeholders"][row].as_py())
-            text, placeholders, own = _edited(*given, goes[ids[row]], params)
-            edits += [{"doc_id": ids[row], **edit} for edit in own]
-            emptied[row] = bool(own) and not text.strip()
+        for row, first, last in zip(rows.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+            given = documents["text"][row].as_py()
+            own = spans(given, removed.listed(first, last))
+            text, placeholders = without(given, own, documents["placeholders"][row].as_py())
+            gone += own
+            emptied[row] = not text.strip()
             texts.append(text)
             trusted.append(placeholders)
         columns = {name: documents[name] for name in DOCUMENTS.names}
-        columns["text"] = _replaced(columns["text"], changed, texts)
-        columns["placeholders"] = _replaced(columns["placeholders"], changed, trusted)
+        columns["text"] = _replaced(columns["text"], rows, texts)
+        columns["placeholders"] = _replaced(columns["placeholders"], rows, trusted)
         return Edited(
             documents=pa.Table.from_arrays(list(columns.values()), schema=DOCUMENTS),
-            edits=pa.Table.from_pylist(edits, schema=EDITS),
+            edits=_edits(documents["doc_id"].take(pa.array(removed.row)), gone, scores, params.unit),
             verdicts=verdicts(documents.num_rows, [Failure("empty_after_line_dedup", emptied)]),
         )
 
 
-def _replaced(column: pa.ChunkedArray, rows: list[int], values: list[Any]) -> pa.ChunkedArray:
+def _removed(documents: pa.Table, state: pa.Table, params: LineDedupParams) -> tuple[Units, NDArray[np.float64]]:
+    """The units that go, and how many documents held each."""
+    rows = pc.index_in(state["doc_id"], value_set=documents["doc_id"].combine_chunks())
+    losing = np.unique(rows.drop_null().to_numpy())
+    found = Units.of(documents.take(pa.array(losing)), params.unit, params.min_characters)
+    found = replace(found, row=losing.astype(np.int64)[found.row])
+    goes = _keys(np.asarray(rows.fill_null(-1).to_numpy(), np.int64), state["unit"].combine_chunks())
+    at = pc.index_in(_keys(found.row, found.identities()), value_set=goes)
+    scores = state["documents"].take(at).cast(pa.float64())
+    chosen = at.is_valid().to_numpy(zero_copy_only=False)
+    return found.where(chosen), scores.drop_null().to_numpy()
+
+
+def _keys(rows: NDArray[np.int64], identities: pa.Array) -> pa.Array:
+    """Document and identity as one binary value."""
+    table = np.empty((len(rows), 3), np.int64)
+    table[:, 0] = rows
+    table[:, 1:] = np.frombuffer(b"".join(identities.to_pylist()), np.int64).reshape(-1, 2)
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(24), len(rows), [None, pa.py_buffer(table.tobytes())])
+
+
+def _edits(ids: pa.ChunkedArray, gone: list[tuple[int, int]], scores: NDArray[np.float64], unit: Kind) -> pa.Table:
+    """One row of EDITS for each span."""
+    places = np.array(gone, np.int64).reshape(-1, 2)
+    fixed = {"field": "text", "kind": unit, "rule": "repeated", "replacement": ""}
+    columns = {name: pa.array([value] * len(gone), pa.string()) for name, value in fixed.items()}
+    columns |= {
+        "doc_id": ids,
+        "score": pa.array(scores),
+        "start": pa.array(places[:, 0]),
+        "end": pa.array(places[:, 1]),
+    }
+    return pa.Table.from_arrays([columns[name] for name in EDITS.names], schema=EDITS)
+
+
+def _replaced(column: pa.ChunkedArray, rows: NDArray[np.int64], values: list[Any]) -> pa.ChunkedArray:
     """The column with new values in these rows (ascending)."""
-    if not rows:
+    if not len(rows):
         return column
     at = np.arange(len(column))
     at[rows] = len(column) + np.arange(len(rows))
     return pa.chunked_array([*column.chunks, pa.array(values, column.type)]).take(pa.array(at))
-
-
-def _identified(text: str, placeholders: list[Placeholder], params: LineDedupParams) -> Iterator[tuple[Any, bytes]]:
-    """Units that may be removed, with their identity."""
-    for unit in units(text, params.unit):
-        if unit.end - unit.start < params.min_characters or (placeholders and crosses(unit, placeholders)):
-            continue
-        if len(text[unit.start : unit.end].strip()) >= params.min_characters:
-            yield unit, identity(text, unit, placeholders)
-
-
-def _edited(
-    text: str, placeholders: list[Placeholder], goes: dict[bytes, int], params: LineDedupParams
-) -> tuple[str, list[Placeholder], list[dict[str, Any]]]:
-    """A document without the units that go: its text, its placeholders, its edits."""
-    removed = [(unit, goes[own]) for unit, own in _identified(text, placeholders, params) if own in goes]
-    gone = spans(text, [unit for unit, _ in removed])
-    edits = [
-        {"field": "text", "kind": params.unit, "rule": "repeated", "score": float(count)}
-        | {"start": start, "end": end, "replacement": ""}
-        for (start, end), (_, count) in zip(gone, removed, strict=True)
-    ]
-    return *without(text, gone, placeholders), edits
 
 
 _SURVEYED: Final = pa.schema([("doc_id", pa.string()), ("unit", _UNIT), ("rank", pa.int64())])

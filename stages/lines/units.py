@@ -1,13 +1,22 @@
-"""Lines or paragraphs of a text: where they stand, what identifies them, and the text without some of them."""
+"""Lines or paragraphs of texts: where they stand, what identifies them, and a text without some of them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from stages.dedup import texts
 
 Kind = Literal["line", "paragraph"]
 Placeholder = dict[str, int | str]  # start, end (code points), token
+I64s = NDArray[np.int64]
 
 
 class Unit(NamedTuple):
@@ -16,6 +25,78 @@ class Unit(NamedTuple):
     start: int
     end: int
     behind: int
+
+
+@dataclass(frozen=True)
+class Units:
+    """Units of several documents, in order. Arrays have one entry each; places are code points of the document."""
+
+    row: I64s  # the document
+    start: I64s
+    end: I64s
+    behind: I64s
+    identity: NDArray[np.uint64]  # 128 bits, shape (units, 2)
+
+    @staticmethod
+    def of(documents: pa.Table, kind: Kind, min_characters: int) -> Units:
+        """The units of these documents that may be removed: long enough (without the white space at their ends), and
+        not cut by a placeholder.
+
+        Trusted placeholders in a unit count as such: literal text that only looks like one gives another identity.
+        """
+        from kernels import lines
+
+        data, offsets = texts.buffers(documents["text"])
+        size = int(np.count_nonzero(data[offsets[0] : offsets[-1]] == 0x0A)) + len(offsets)
+        table = np.empty((size, lines.COLUMNS), np.int64)
+        table = table[: lines.units(data, offsets, kind == "paragraph", table)]
+        table = table[table[:, lines.LENGTH] >= min_characters]
+        identity = np.empty((len(table), 2), np.uint64)
+        lines.hashes(data, table, identity)
+        row, start, end, behind = np.ascontiguousarray(table[:, [lines.ROW, lines.START, lines.END, lines.BEHIND]].T)
+        found = Units(row, start, end, behind, identity)
+        listed = documents["placeholders"]
+        stays = np.ones(len(table), np.bool_)
+        for k in np.flatnonzero(pc.list_value_length(listed).to_numpy()).tolist():
+            _placed(found, k, table[:, lines.INNER], listed[k].as_py(), stays)
+        return found if stays.all() else found.where(stays)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Units:
+        places = (self.row[chosen], self.start[chosen], self.end[chosen], self.behind[chosen])
+        return Units(*places, self.identity[chosen])
+
+    def listed(self, first: int, last: int) -> list[Unit]:
+        """Units first, ..., last - 1 one by one."""
+        columns = (part[first:last].tolist() for part in (self.start, self.end, self.behind))
+        return [Unit(*places) for places in zip(*columns, strict=True)]
+
+    def first_in_document(self) -> Units:
+        """Without those that their document has before."""
+        from kernels import lines
+
+        marks = np.empty(len(self.row), np.bool_)
+        lines.first_in_document(self.row, self.identity, marks)
+        return self.where(marks)
+
+    def identities(self) -> pa.Array:
+        """The identities as binary values of 16 bytes."""
+        return pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(16), len(self.row), [None, pa.py_buffer(self.identity.astype("<u8").tobytes())]
+        )
+
+
+def _placed(found: Units, row: int, inner: I64s, placeholders: list[Placeholder], stays: NDArray[np.bool_]) -> None:
+    """Take a document's placeholders into the identities of its units; a unit that one of them cuts does not stay."""
+    spans_of = [(int(p["start"]), int(p["end"]), str(p["token"])) for p in placeholders]
+    first, last = np.searchsorted(found.row, [row, row + 1]).tolist()
+    for k in range(first, last):
+        start, end = int(found.start[k]), int(found.end[k])
+        if any(a < edge < b for a, b, _ in spans_of for edge in (start, end, int(found.behind[k]))):
+            stays[k] = False
+        elif inside := [(a, token) for a, _, token in spans_of if start <= a < end]:
+            marks = "".join(f"\0{a - int(inner[k])}{token}" for a, token in inside).encode("utf-8")
+            content = found.identity[k].astype("<u8").tobytes()
+            found.identity[k] = np.frombuffer(hashlib.blake2b(content + marks, digest_size=16).digest(), "<u8")
 
 
 def units(text: str, kind: Kind) -> list[Unit]:
@@ -32,19 +113,6 @@ def units(text: str, kind: Kind) -> list[Unit]:
             found.append(Unit(at, end, behind))
         within, at = not blank, end + 1
     return found
-
-
-def identity(text: str, unit: Unit, placeholders: Sequence[Placeholder] = ()) -> bytes:
-    """128-bit BLAKE2b of a unit without the white space at its ends.
-
-    Trusted placeholders in it count as such: literal text that only looks like one gives another identity.
-    """
-    content = text[unit.start : unit.end]
-    digest = hashlib.blake2b(content.strip().encode("utf-8"), digest_size=16)
-    if inside := [(p["start"], p["token"]) for p in placeholders if unit.start <= int(p["start"]) < unit.end]:
-        base = unit.start + len(content) - len(content.lstrip())
-        digest.update("".join(f"\0{int(start) - base}{token}" for start, token in inside).encode("utf-8"))
-    return digest.digest()
 
 
 def crosses(unit: Unit, placeholders: Sequence[Placeholder]) -> bool:

@@ -23,7 +23,7 @@ from pipeline.documents import DOCUMENTS, EDITS, VERDICT
 from pipeline.stage import measuring
 from stages.lines import LineDedup
 from stages.lines.editor import LineDedupParams
-from stages.lines.units import Unit, spans, units, without
+from stages.lines.units import Unit, Units, spans, units, without
 
 MENU = "Home | About | Contact | Imprint"
 SMALL = {"min_characters": 3, "min_documents": 2}
@@ -208,8 +208,29 @@ def test_units_cover_every_visible_character_and_removal_takes_only_their_spans(
     assert len(left) == len(text) - sum(b - a for a, b in gone)
 
 
+@given(
+    st.lists(st.text(alphabet="ab \n\t\r\x0b\x85　é😀", max_size=30), max_size=4),
+    st.sampled_from(["line", "paragraph"]),
+)
+def test_units_of_a_table_are_those_of_each_text(given: list[str], kind: Any) -> None:
+    found = Units.of(documents(given), kind, 1)
+    own = [(row, unit) for row, text in enumerate(given) for unit in units(text, kind)]
+    assert list(zip(found.row.tolist(), found.listed(0, len(found.row)), strict=True)) == own
+    contents = [given[row][unit.start : unit.end].strip() for row, unit in own]
+    assert len(set(found.identities().to_pylist())) == len(set(contents))
+    assert len(set(zip(contents, found.identities().to_pylist(), strict=True))) == len(set(contents))
+
+
+@pytest.mark.parametrize("kind", ["line", "paragraph"])
+def test_the_least_length_counts_code_points_without_the_blanks_at_the_ends(kind: Any) -> None:
+    given = ["  éé😀\u3000", "  éé\u3000x", "　\u2028ab\x85\xa0"]
+    assert Units.of(documents(given), kind, 3).row.tolist() == [0, 1]
+    assert Units.of(documents(given), kind, 4).row.tolist() == [1]
+
+
 def test_a_long_line_of_blanks_costs_little() -> None:
-    assert units("x\n" + " " * 200_000 + "\ny", "line") == [Unit(0, 1, 2), Unit(200_003, 200_004, 200_004)]
+    found = Units.of(documents(["x\n" + " " * 200_000 + "\ny"]), "line", 1)
+    assert found.listed(0, 2) == [Unit(0, 1, 2), Unit(200_003, 200_004, 200_004)]
 
 
 def test_an_empty_shard_and_an_empty_corpus_are_fine() -> None:
