@@ -34,7 +34,8 @@ def email() -> Any:
     import tldextract
     from presidio_analyzer.predefined_recognizers import EmailRecognizer
 
-    domains = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+    # `.example` is reserved (RFC 2606, section 2): on no list, and in text an address like any other.
+    domains = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, extra_suffixes=("example",))
 
     class OfflineEmailRecognizer(EmailRecognizer):
         def validate_result(self, pattern_text: str) -> bool:
