@@ -5,7 +5,7 @@ symbol has a larger id than the pair it came from, so its own pairs are always m
 from end to end each time; a long piece keeps its pairs in a heap and its symbols in a linked list, O(n log n).
 
 Most pieces of a text have been met before, so short pieces are kept with their ids, in an open-addressing table of
-bounded size, with the keys of `kernels/pieces.py`; a piece with a hash for a key is compared byte by byte.
+bounded size, with the keys, the slots and the first look over a block of `kernels/pieces.py`.
 """
 
 from typing import Any
@@ -14,17 +14,18 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from kernels.pieces import BLOCK, find_keys, first_slot
+from kernels.pieces import BLOCK, KEY, ROW, SPARE, copy_slots, find_keys, first_slot, look
 
 SHORT = 127  # bytes of a piece that is searched from end to end, and kept: seven bits
 ID_BITS = 21  # an id and the pair it was made from lie in one number
 MOST_IDS = (1 << ID_BITS) - 1
 NONE = np.int64(1 << 31)  # above every id
 SPREAD = 0x1E3779B97F4A7C15
-MOST = 1 << 20  # rows of the table of kept pieces, half of them used: 32 MB
-# Columns of that table: key (0: free), where the bytes begin in the store << 7 | how many there are, number of ids, the
-# ids themselves where they are one or two, else where they begin among the kept ids.
-KEY, PLACE, MANY, IDS = range(4)
+MOST = 1 << 20  # slots of the table of kept pieces, half of them used: with their rows 32 MB
+# Columns of a row: where the bytes begin in the store << 14 | how many there are << 7 | number of ids; the ids
+# themselves where they are one or two, else where they begin among the kept ids; the first eight bytes of a longer
+# piece, the last eight.
+PLACE, IDS, HEAD, TAIL = range(4)
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
@@ -33,9 +34,7 @@ STORE = types.Array(types.uint8, 1, "C")
 IDS_OUT = types.Array(types.int32, 1, "C")
 FILLED = types.UniTuple(types.int64, 3)
 MERGES = types.UniTuple(types.Array(types.int64, 1, "C"), 2)
-RESULT = types.Tuple((IDS_OUT, types.Array(types.int64, 1, "C"), ROWS, STORE, IDS_OUT, FILLED))
-
-Kept = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], tuple[int, int, int]]
+RESULT = types.Tuple((types.Array(types.int64, 1, "C"), FILLED))
 
 
 @njit(types.Array(types.int64, 1, "C")(types.Array(types.int64, 2, "C", readonly=True)), nogil=True, cache=True)
@@ -190,64 +189,58 @@ def encode_long(data: Any, start: Any, end: Any, merges: Any, out: Any, at: Any)
 
 
 @njit(nogil=True)
-def longer(a: Any, n: Any) -> Any:
-    """A copy with room for n values."""
-    b = np.empty(n, a.dtype)
-    b[: len(a)] = a
-    return b
-
-
-@njit(nogil=True)
-def wider(cells: Any) -> Any:
-    """The table of kept pieces with twice the rows."""
-    wide = np.zeros((2 * len(cells), 4), np.int64)
-    mask = len(wide) - 1
-    for o in range(len(cells)):
-        if cells[o, KEY] != 0:
-            s = first_slot(cells[o, KEY], mask)
-            while wide[s, KEY] != 0:
-                s = (s + 1) & mask
-            for f in range(4):
-                wide[s, f] = cells[o, f]
-    return wide
-
-
-@njit(nogil=True)
 def encode_block(
-    data: Any, start: Any, ends: Any, keys: Any, merges: Any, cells: Any, store: Any, kept: Any, filled: Any,
-    work: Any, out: Any, at: Any,
+    data: Any, start: Any, ends: Any, keys: Any, words: Any, found: Any, merges: Any, slots: Any, rows: Any,
+    store: Any, kept: Any, filled: Any, work: Any, out: Any, at: Any,
 ) -> Any:  # fmt: skip
     """Encode pieces that follow one another into out[at:], from the table where they are kept; there must be room.
 
-    filled: how many pieces are kept, their bytes in store, their ids in kept. Returns it with the new at.
+    found: from `look`. filled: how many pieces are kept, their bytes in store, their ids in kept. Returns it with the
+    new at.
     """
     pieces, used, many_kept = filled
-    mask = len(cells) - 1
+    mask = len(slots) - 1
+    origin = start
     for k in range(len(ends)):
         end = ends[k]
+        key = keys[k]
+        row = found[k]
+        if row >= 0 and key > 0:
+            place, ids = rows[row, PLACE], rows[row, IDS]
+            many = place & 127
+            if many <= 2:
+                out[at] = ids & 0xFFFFFFFF
+                out[at + 1] = ids >> 32
+            else:
+                for q in range(many):
+                    out[at + q] = kept[ids + q]
+            at += many
+            start = end
+            continue
         size = end - start
         if size > SHORT:
             at = encode_long(data, start, end, merges, out, at)
             start = end
             continue
-        key = keys[k]
+        head, tail = words[start + 7 - origin], words[end - 1 - origin]
         s = first_slot(key, mask)
-        while cells[s, KEY] != 0:
-            if cells[s, KEY] == key:
+        while slots[s, KEY] != 0:
+            if slots[s, KEY] == key:
+                row = slots[s, ROW]
                 if key > 0:
                     break
-                if cells[s, PLACE] & 127 == size:
-                    a = cells[s, PLACE] >> 7
-                    q = start
-                    while q < end and store[a] == data[q]:
+                if rows[row, PLACE] >> 7 & 127 == size and rows[row, HEAD] == head and rows[row, TAIL] == tail:
+                    a = (rows[row, PLACE] >> 14) + 8
+                    q = start + 8
+                    while q < end - 8 and store[a] == data[q]:
                         q += 1
                         a += 1
-                    if q == end:
+                    if q >= end - 8:
                         break
             s = (s + 1) & mask
-        if cells[s, KEY] != 0:
-            many = cells[s, MANY]
-            ids = cells[s, IDS]
+        if slots[s, KEY] != 0:
+            place, ids = rows[row, PLACE], rows[row, IDS]
+            many = place & 127
             if many <= 2:
                 out[at] = ids & 0xFFFFFFFF
                 out[at + 1] = ids >> 32
@@ -259,17 +252,19 @@ def encode_block(
             first = at
             at = encode_short(data, start, end, merges, work, out, at)
             many = at - first
-            if pieces < len(cells) >> 1:
-                cells[s, KEY] = key
-                cells[s, PLACE] = used << 7 | size
-                cells[s, MANY] = many
+            if pieces < len(slots) >> 1:
+                slots[s, KEY] = key
+                slots[s, ROW] = pieces
+                rows[pieces, PLACE] = used << 14 | size << 7 | many
+                rows[pieces, HEAD] = head
+                rows[pieces, TAIL] = tail
                 for q in range(start, end):
                     store[used] = data[q]
                     used += 1
                 if many <= 2:
-                    cells[s, IDS] = np.int64(out[first]) | (np.int64(out[at - 1]) << 32 if many == 2 else 0)
+                    rows[pieces, IDS] = np.int64(out[first]) | (np.int64(out[at - 1]) << 32 if many == 2 else 0)
                 else:
-                    cells[s, IDS] = many_kept
+                    rows[pieces, IDS] = many_kept
                     for q in range(many):
                         kept[many_kept + q] = out[first + q]
                     many_kept += many
@@ -279,29 +274,23 @@ def encode_block(
 
 
 @njit(
-    RESULT(BYTES, INTEGERS, INTEGERS, INTEGERS, INTEGERS, MERGES, ROWS, STORE, IDS_OUT, FILLED),
+    RESULT(
+        BYTES, INTEGERS, INTEGERS, INTEGERS, INTEGERS, MERGES, ROWS, ROWS, STORE, IDS_OUT, FILLED, IDS_OUT, types.int64
+    ),
     nogil=True,
     cache=True,
-)
-def encode(
-    data: Any, starts: Any, ends: Any, before: Any, specials: Any, merges: Any, cells: Any, store: Any, kept: Any,
-    filled: Any,
+)  # fmt: skip
+def encode_segments(
+    data: Any, starts: Any, ends: Any, before: Any, specials: Any, merges: Any, slots: Any, rows: Any, store: Any,
+    kept: Any, filled: Any, out: Any, at: Any,
 ) -> Any:  # fmt: skip
-    """Ids of the pieces of segments, as `scanners.scan` gives them.
-
-    specials: per segment the id that stands there instead of text, or -1. merges: `tables_of`. The last four are the
-    kept pieces, at first `nothing_kept()`. Returns the ids, per segment and once more at the end the number of ids
-    before it, and the kept pieces for the next call.
-    """
-    total = np.int64(2)  # the last piece may write one place too many
-    for s in range(len(starts)):
-        total += 1 if before[s] == before[s + 1] else ends[before[s + 1] - 1] - starts[s]
-    out = np.empty(total, np.int32)
-    offsets = np.zeros(len(starts) + 1, np.int64)
+    """Write the ids of segments into out[at:]; there must be room everywhere. See `Encoder.encode`."""
+    offsets = np.empty(len(starts) + 1, np.int64)
+    offsets[0] = at
     keys = np.empty(BLOCK, np.int64)
+    found = np.empty(BLOCK, np.int64)
     words = np.empty(1 << 14, np.int64)
     work = np.empty((4, SHORT + 2), np.int64)
-    at = np.int64(0)
     for s in range(len(starts)):
         if specials[s] >= 0:
             out[at] = specials[s]
@@ -310,19 +299,74 @@ def encode(
         for block in range(before[s], before[s + 1], BLOCK):
             some = ends[block : min(block + BLOCK, before[s + 1])]
             size = some[-1] - start
-            if size > len(words):
-                words = np.empty(2 * size, np.int64)
-            if 2 * (filled[0] + len(some)) > len(cells) and len(cells) < MOST:
-                cells = wider(cells)
-            if filled[1] + SHORT * BLOCK > len(store):
-                store = longer(store, 2 * len(store) + SHORT * BLOCK)
-            if filled[2] + SHORT * BLOCK > len(kept):
-                kept = longer(kept, 2 * len(kept) + SHORT * BLOCK)
+            if size + SPARE > len(words):
+                words = np.empty(2 * size + SPARE, np.int64)
             find_keys(data, start, some, words, keys)
-            filled, at = encode_block(data, start, some, keys, merges, cells, store, kept, filled, work, out, at)
+            look(keys, len(some), slots, found)
+            filled, at = encode_block(
+                data, start, some, keys, words, found, merges, slots, rows, store, kept, filled, work, out, at
+            )
             start = some[-1]
         offsets[s + 1] = at
-    return out[:at].copy(), offsets, cells, store, kept, filled
+    return offsets, filled
+
+
+class Encoder:
+    """Encodes with the tables of `tables_of`, and keeps pieces with their ids; of use to one thread at a time."""
+
+    def __init__(self, merges: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
+        self._merges = merges
+        self._slots: NDArray[np.int64] = np.zeros((1 << 10, 2), np.int64)
+        self._rows: NDArray[np.int64] = np.empty((1 << 9, 4), np.int64)
+        self._store: NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._kept: NDArray[np.int32] = np.empty(0, np.int32)
+        self._filled = (0, 0, 0)
+
+    def encode(
+        self,
+        data: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        before: NDArray[np.int64],
+        specials: NDArray[np.int64],
+        out: NDArray[np.int32],
+        at: int,
+    ) -> NDArray[np.int64]:
+        """Write the ids of the pieces of segments, as `scanners.scan` gives them, into out[at:].
+
+        specials: per segment the id that stands there instead of text, or -1. out must have room for an id for each
+        byte and each segment, and 2 more. Returns, per segment and once more at the end, where its ids begin in out.
+        """
+        size = int(ends[-1] - starts[0]) if len(ends) else 0
+        self._make_room(len(ends), size)
+        offsets: NDArray[np.int64]
+        offsets, self._filled = encode_segments(
+            data, starts, ends, before, specials, self._merges, self._slots, self._rows, self._store, self._kept,
+            self._filled, out, at,
+        )  # fmt: skip
+        return offsets
+
+    def _make_room(self, more: int, size: int) -> None:
+        """Room for so many more pieces, as far as they are kept, of so many bytes in all."""
+        pieces, used, ids = self._filled
+        while 2 * (pieces + more) > len(self._slots) and len(self._slots) < MOST:
+            slots = np.zeros((2 * len(self._slots), 2), np.int64)
+            copy_slots(self._slots, slots)
+            self._slots = slots
+        if len(self._rows) < len(self._slots) >> 1:
+            rows = np.empty((len(self._slots) >> 1, 4), np.int64)
+            rows[:pieces] = self._rows[:pieces]
+            self._rows = rows
+        if 2 * pieces >= len(self._slots):
+            return  # nothing more is kept
+        if used + size > len(self._store):
+            store = np.empty(2 * (used + size), np.uint8)
+            store[:used] = self._store[:used]
+            self._store = store
+        if ids + size > len(self._kept):
+            kept = np.empty(2 * (ids + size), np.int32)
+            kept[:ids] = self._kept[:ids]
+            self._kept = kept
 
 
 def tables_of(merges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -338,8 +382,3 @@ def tables_of(merges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
         byte_pairs[merges[new, 0] << 8 | merges[new, 1]] = 256 + new
     slots: NDArray[np.int64] = pair_slots(merges)
     return slots, byte_pairs
-
-
-def nothing_kept() -> Kept:
-    """No kept pieces: their table, bytes, ids, and how much of each is filled."""
-    return np.zeros((1 << 10, 4), np.int64), np.empty(0, np.uint8), np.empty(0, np.int32), (0, 0, 0)

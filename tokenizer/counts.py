@@ -54,10 +54,7 @@ class PieceCounter:
         self._add(texts, splitting.string_cuts(texts, self.specials))
 
     def _add(self, texts: pa.Array, cuts: splitting.Cuts) -> None:
-        for first, end in splitting.blocks(texts):
-            inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
-            segments = splitting.segments_of(texts.slice(first, end - first), inside)
-            segments = splitting.normalised(segments, self.normalization)
+        for first, _, segments in splitting.segment_blocks(texts, cuts, self.normalization):
             ends, before = splitting.split(segments, self.pattern)
             documents = segments.documents + (self.documents + first + 1)
             self._table.count(segments.data, segments.starts, ends, before, documents)

@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tokenizer import layout, splitting
@@ -76,7 +75,7 @@ class Tokenizer:
         self._tokens = layout.token_bytes(self.merges, self._ids, self.specials)
         self.special_tokens = {s: int(i) for s, i in zip(self.specials, self._ids[len(self._ordinary) :], strict=True)}
         self._in_order = self.in_order
-        self._kept: list[Any] = []  # pieces that were encoded before with their ids, one set per thread
+        self._encoders: list[Any] = []  # with pieces that were encoded before and their ids, one per thread
 
     @property
     def ordinary_ids(self) -> list[int]:
@@ -126,7 +125,7 @@ class Tokenizer:
         return encoding.tables_of(rank_of[self.merges])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_tables"} | {"_kept": []}
+        return {name: value for name, value in vars(self).items() if name != "_tables"} | {"_encoders": []}
 
     # --- encoding -------------------------------------------------------------------------------------------------
 
@@ -161,7 +160,7 @@ class Tokenizer:
         escaped = data.decode("utf-8", "surrogateescape")
         stretches = re.findall("[\udc80-\udcff]+|[^\udc80-\udcff]+", escaped)
         if self.normalization != "none":
-            stretches = [self._normalised(stretch) for stretch in stretches]
+            stretches = [splitting.normalised_stretch(stretch, self.normalization) for stretch in stretches]
             data = "".join(stretches).encode("utf-8", "surrogateescape")
         sizes = [len(stretch.encode("utf-8", "surrogateescape")) for stretch in stretches]
         valid = np.array([not "\udc80" <= stretch[0] <= "\udcff" for stretch in stretches], bool)
@@ -197,20 +196,28 @@ class Tokenizer:
             cuts = splitting.span_cuts(texts, spans, self.specials)
         else:
             cuts = splitting.string_cuts(texts, self.specials, allowed)
-        parts, sizes = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
-        for first, end in splitting.blocks(texts):
-            inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
-            segments = splitting.segments_of(texts.slice(first, end - first), inside)
-            segments = splitting.normalised(segments, self.normalization)
-            ids, offsets = self._merge(segments, *splitting.split(segments, self.pattern))
-            parts.append(ids)
-            sizes.append(np.diff(offsets[np.searchsorted(segments.documents, np.arange(end - first + 1))]))
-        offsets = np.cumsum(np.concatenate(sizes))
+        ids, offsets = self._encode_rows(texts, cuts)
         if offsets[-1] >= 2**31:
             raise ValueError(
                 f"encode_batch: {offsets[-1]} ids do not fit one list<int32> array; encode smaller batches"
             )
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(np.concatenate(parts)))
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(ids))
+
+    def _encode_rows(self, texts: pa.Array, cuts: splitting.Cuts) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Ids of large_string texts in one array, and offsets (n + 1) of each text's ids."""
+        places = splitting.buffers(texts)[1]
+        out = np.empty(int(places[-1] - places[0]) // 3, np.int32)  # three bytes an id; it grows where they are fewer
+        starts = [np.zeros(1, np.int64)]
+        at = 0
+        for first, end, segments in splitting.segment_blocks(texts, cuts, self.normalization):
+            if at + segments.most_pieces > len(out):
+                longer = np.empty(2 * at + segments.most_pieces, np.int32)
+                longer[:at] = out[:at]
+                out = longer
+            found = self._merge_into(out, at, segments, *splitting.split(segments, self.pattern))
+            at = int(found[-1])
+            starts.append(found[np.searchsorted(segments.documents, np.arange(1, end - first + 1))])
+        return out[:at], np.concatenate(starts)
 
     def encode_pieces(self, pieces: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids of large_binary pieces, which are not split further, and offsets (n + 1) of each piece's ids."""
@@ -221,12 +228,6 @@ class Tokenizer:
         segments = Segments(data, offsets[:-1], offsets[1:], rows, np.full(len(full), -1, np.int64))
         return self._merge(segments, offsets[1:][full], before)
 
-    def _normalised(self, stretch: str) -> str:
-        if "\udc80" <= stretch[0] <= "\udcff":
-            return stretch
-        text: str = pc.utf8_normalize(pa.scalar(stretch), form=self.normalization).as_py()
-        return text
-
     def _encode(self, segments: Segments) -> list[int]:
         segments = splitting.normalised(segments, self.normalization)
         ids: list[int] = self._merge(segments, *splitting.split(segments, self.pattern))[0].tolist()
@@ -235,18 +236,27 @@ class Tokenizer:
     def _merge(
         self, segments: Segments, ends: NDArray[np.int64], before: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Ids of the pieces, and per segment and once more at the end the number of ids before it."""
+        out = np.empty(segments.most_pieces, np.int32)
+        offsets = self._merge_into(out, 0, segments, ends, before)
+        return out[: offsets[-1]], offsets
+
+    def _merge_into(
+        self, out: NDArray[np.int32], at: int, segments: Segments, ends: NDArray[np.int64], before: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Write the ids into out[at:], where there is room; returns where those of each segment begin, and the end."""
         from kernels import encoding
 
         specials = np.where(segments.specials >= 0, segments.specials + self.first_special, -1)
         try:
-            kept = self._kept.pop()  # list.pop and append are atomic: no two threads share kept pieces
+            encoder = self._encoders.pop()  # list.pop and append are atomic: no two threads share one
         except IndexError:
-            kept = encoding.nothing_kept()
-        ids, offsets, *kept = encoding.encode(
-            segments.data, segments.starts, ends, before, specials, self._tables, *kept
-        )
-        self._kept.append(tuple(kept))
-        return (ids if self._in_order else self._ids[ids]), offsets
+            encoder = encoding.Encoder(self._tables)
+        offsets: NDArray[np.int64] = encoder.encode(segments.data, segments.starts, ends, before, specials, out, at)
+        self._encoders.append(encoder)
+        if not self._in_order:
+            out[at : offsets[-1]] = self._ids[out[at : offsets[-1]]]
+        return offsets
 
     def _allowed(self, allowed: Allowed) -> tuple[str, ...]:
         if allowed == "all":

@@ -37,6 +37,11 @@ class Segments:
     documents: NDArray[np.int64]
     specials: NDArray[np.int64]
 
+    @property
+    def most_pieces(self) -> int:
+        """A number of ids that the segments cannot exceed, and 2 more for a writer that goes two by two."""
+        return int((self.stops - self.starts).sum()) + len(self.starts) + 2
+
 
 def as_large_string(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     """One large_string array of valid UTF-8; a null text counts as empty. Raises ValueError for other types."""
@@ -94,6 +99,22 @@ def segments_of(texts: pa.Array, cuts: Cuts | None = None) -> Segments:
     table = np.concatenate([plain, np.array(extra, np.int64).T], axis=1)
     table = np.ascontiguousarray(table[:, np.argsort(table[2], kind="stable")])
     return Segments(data, table[0], table[1], table[2], table[3])
+
+
+def normalised_stretch(stretch: str, form: str) -> str:
+    """A stretch of text in a normalisation form; one of escaped bytes that are no UTF-8 as it is."""
+    if "\udc80" <= stretch[0] <= "\udcff":
+        return stretch
+    text: str = pc.utf8_normalize(pa.scalar(stretch), form=form).as_py()
+    return text
+
+
+def segment_blocks(texts: pa.Array, cuts: Cuts, normalization: str) -> Iterator[tuple[int, int, Segments]]:
+    """Row ranges as of `blocks`, each with its normalised segments, whose documents count from 0."""
+    for first, end in blocks(texts):
+        inside = {row - first: cuts[row] for row in cuts if first <= row < end} if cuts else None
+        segments = segments_of(texts.slice(first, end - first), inside)
+        yield first, end, normalised(segments, normalization)
 
 
 def split(segments: Segments, pattern: Pattern) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -27,12 +27,14 @@ def fast(pieces: list[bytes], merges: list[tuple[int, int]]) -> list[list[int]]:
     ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     before = np.arange(len(pieces) + 1)
-    tables = encoding.tables_of(np.array(merges, np.int64).reshape(-1, 2))
+    encoder = encoding.Encoder(encoding.tables_of(np.array(merges, np.int64).reshape(-1, 2)))
     nothing = np.full(len(pieces), -1)
-    ids, offsets, *kept = encoding.encode(data, starts, ends, before, nothing, tables, *encoding.nothing_kept())
-    again, offsets_again, *_ = encoding.encode(data, starts, ends, before, nothing, tables, *kept)
-    assert np.array_equal(ids, again) and np.array_equal(offsets, offsets_again)
-    return [ids[a:b].tolist() for a, b in pairwise(offsets)]
+    out = np.empty(2 * (len(data) + len(pieces)) + 2, np.int32)
+    offsets = encoder.encode(data, starts, ends, before, nothing, out, 0)
+    again = encoder.encode(data, starts, ends, before, nothing, out, int(offsets[-1]))  # as they were kept
+    assert np.array_equal(again - again[0], offsets)
+    assert np.array_equal(out[again[0] : again[-1]], out[: again[0]])
+    return [out[a:b].tolist() for a, b in pairwise(offsets)]
 
 
 @settings(max_examples=300, deadline=None)
@@ -55,7 +57,8 @@ def test_without_merges_every_byte_is_its_own_id():
 def test_a_segment_may_be_a_special_token_or_empty():
     data = np.frombuffer(b"aaxaa", np.uint8)
     starts, ends, before = np.array([0, 2, 2, 3]), np.array([2, 5]), np.array([0, 1, 1, 1, 2])
-    tables = encoding.tables_of(np.array([[97, 97]]))
+    encoder = encoding.Encoder(encoding.tables_of(np.array([[97, 97]])))
     specials = np.array([-1, 300, -1, -1])
-    ids, offsets, *_ = encoding.encode(data, starts, ends, before, specials, tables, *encoding.nothing_kept())
-    assert ids.tolist() == [256, 300, 256] and offsets.tolist() == [0, 1, 2, 2, 3]
+    out = np.empty(12, np.int32)
+    offsets = encoder.encode(data, starts, ends, before, specials, out, 1)
+    assert out[1:4].tolist() == [256, 300, 256] and offsets.tolist() == [1, 2, 3, 3, 4]

@@ -129,6 +129,27 @@ def test_blocks_do_not_change_a_batch(monkeypatch):
     assert TOKENIZER.encode_batch(pa.array(texts), allowed_special="all").equals(whole)
 
 
+def test_a_batch_with_an_id_for_every_byte_equals_text_by_text(monkeypatch):
+    from tokenizer import splitting
+
+    monkeypatch.setattr(splitting.blocks, "__defaults__", (30,))
+    plain = Tokenizer(pattern(), [], ())
+    texts = ["x" * 100, "日本" * 50, "", "abc def"] * 5
+    assert plain.encode_batch(pa.array(texts)).to_pylist() == [list(text.encode()) for text in texts]
+
+
+def test_what_no_longer_fits_among_the_kept_pieces_is_encoded_alike(monkeypatch):
+    from kernels import encoding
+
+    texts = [f"the cat {k} sat on the mats {k * k} {'日本語' * (k % 9)}" for k in range(1500)]
+    whole = trained().encode_batch(pa.array(texts))
+    monkeypatch.setattr(encoding, "MOST", 1 << 10)
+    few = trained()
+    assert few.encode_batch(pa.array(texts)).equals(whole)
+    assert few._encoders[0]._filled[0] == 512
+    assert few.encode_batch(pa.array(texts)).equals(whole)
+
+
 def test_pieces_are_encoded_without_splitting():
     ids, offsets = TOKENIZER.encode_pieces(pa.array([b"the", b"", b"the cat"], pa.large_binary()))
     assert ids[: offsets[1]].tolist() == TOKENIZER.encode("the") and offsets[1] == offsets[2]
