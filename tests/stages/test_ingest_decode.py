@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.ingest.charsets import codec_of
-from stages.ingest.decode import RejectedError, control_share, decode, remove_nuls, replace_surrogates
+from stages.ingest.decode import RejectedError, _has_controls, control_share, decode, remove_nuls, replace_surrogates
 
 ENGLISH = "The ferry leaves at nine. It carries “mail”, timber and — on Sundays — a small band.\n"
 RUSSIAN = "Паром отходит в девять. Он везёт почту, лес и по воскресеньям маленький оркестр.\n"
@@ -225,3 +225,9 @@ def test_any_bytes_give_text_that_encodes_or_a_reason(raw: bytes, declared: list
 def test_any_text_written_as_utf_8_comes_back_exactly(text: str) -> None:
     found = decode(text.removeprefix("\ufeff").encode())
     assert (found.text, found.by) == (text.removeprefix("\ufeff"), "utf-8")
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.binary(max_size=40))
+def test_the_quick_look_for_control_characters_agrees_with_counting_them(raw: bytes) -> None:
+    assert _has_controls(raw) == (control_share(raw) > 0)

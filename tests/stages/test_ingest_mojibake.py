@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_reading import read, write
 
-from stages.ingest.mojibake import badness, badness_of, repaired
+from stages.ingest.mojibake import _members, badness, badness_of, repaired
+from stages.ingest.suspicion import suspicious
 
 DATA = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 LINES = [
@@ -43,8 +44,10 @@ def test_the_measure_is_ftfy_s_badness_on_real_text(name: str) -> None:
     if not path.exists():
         pytest.skip(f"no {path}: put the shared data there or set CURATE_TEST_DATA")
     lines = zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read(1_500_000).split(b"\n")[:-1]
-    for text in (json.loads(line)["text"] for line in lines):
-        assert badness(text) == slow_badness(text)
+    texts = [json.loads(line)["text"] for line in lines]
+    expected = [slow_badness(text) for text in texts]
+    assert [badness(text) for text in texts] == expected
+    assert badness_of(pa.array(texts, pa.large_string())).to_pylist() == expected
 
 
 def test_enc_09_a_repair_gives_the_text_back_and_is_counted() -> None:
@@ -87,7 +90,18 @@ def test_a_source_s_texts_and_titles_are_measured_and_only_on_demand_repaired(tm
     assert mended["doc_id"] == measured["doc_id"]
 
 
+between = st.sampled_from(["", "plain words " * 9, "渡船九点开，" * 12, "é" * 50, "—" * 40, "ﬁ\ufffd" * 30, "x" * 64])
+
+
 @settings(max_examples=300, deadline=None)
-@given(st.lists(damaged | strange | st.text(max_size=20), max_size=6))
+@given(st.lists(st.lists(between | damaged | strange | st.text(max_size=20), max_size=6).map("".join), max_size=6))
 def test_a_batch_is_measured_like_its_texts(texts: list[str]) -> None:
-    assert badness_of(pa.array(texts, pa.large_string())).to_pylist() == [slow_badness(text) for text in texts]
+    array = pa.array(["Ã©Ã", *texts, "Ã© "], pa.large_string()).slice(1, len(texts))
+    assert badness_of(array).to_pylist() == [slow_badness(text) for text in texts]
+
+
+def test_places_that_look_suspicious_come_with_what_is_around_them_and_are_cut_between_characters() -> None:
+    texts = pa.array(["plain", "渡" * 30 + "Ã©" + "x" * 100 + "»»", "", "Œ"], pa.large_string())
+    places, owners = suspicious(texts, *_members())
+    assert places.to_pylist() == ["渡" * 11 + "Ã©" + "x" * 64, "x" * 32 + "»»", "Œ"]
+    assert owners.tolist() == [1, 1, 3]
