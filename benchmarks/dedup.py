@@ -4,7 +4,7 @@
 
 FILE: JSON Lines with `text` (.zst allowed). Signatures are timed on the first `--sample` megabytes, the whole stage on
 `--megabytes`. rensa (0.5) and datatrove (0.10; it needs xxhash < 4) are run by the Python of an environment that has
-them. Times are seconds of processor time, best of three for signatures: other work on the machine changes them less.
+them. Times are seconds of processor time, best of nine for signatures: other work on the machine changes them less.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,13 @@ import zstandard
 
 import curate
 from kernels import minhash, normaliser
+from pipeline.documents import DOCUMENTS
+from stages.decontaminate import Decontaminate
+from stages.decontaminate.evaluation import Evaluation
+from stages.decontaminate.judge import DecontaminateParams
 from stages.dedup import texts as columns
+from stages.lines import LineDedup
+from stages.lines.editor import LineDedupParams
 
 HERE = Path(__file__).parent
 
@@ -54,11 +61,69 @@ def signatures(texts: list[str]) -> float:
     out, counts = np.empty((len(texts), 128), np.uint32), np.empty(len(texts), np.int64)
     table, factors = normaliser.load(), minhash.permutations(128, 1)
     best = float("inf")
-    for _ in range(3):
+    for _ in range(9):
         used = time.process_time()
         minhash.signatures(data, offsets, table, 5, 8, *factors, out, counts)
         best = min(best, time.process_time() - used)
     return best
+
+
+def documents(texts: list[str]) -> pa.Table:
+    """Documents (schema DOCUMENTS) of one source."""
+    count = len(texts)
+    columns: dict[str, Any] = {"doc_id": [f"{k:032x}" for k in range(count)], "source": ["bench"] * count}
+    columns |= {"text": texts, "metadata": ["{}"] * count, "placeholders": [[]] * count, "record": [""] * count}
+    columns |= {name: [0] * count for name in ("replacements", "surrogates", "nuls")}
+    return pa.Table.from_arrays(
+        [pa.array(columns.get(f.name, [None] * count), f.type) for f in DOCUMENTS], schema=DOCUMENTS
+    )
+
+
+def least(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Least processor seconds of three calls, and what the last gave."""
+    best = float("inf")
+    for _ in range(3):
+        used = time.process_time()
+        result = run()
+        best = min(best, time.process_time() - used)
+    return best, result
+
+
+class Surveyed:
+    """What `LineDedup.fit` is given: one shard's survey."""
+
+    sources = ("bench",)
+    memory = 1 << 30
+
+    def __init__(self, survey: pa.Table, workspace: Path) -> None:
+        self.survey, self.workspace = survey, workspace
+
+    def surveys(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        yield self.survey.add_column(0, "source", pa.array(["bench"] * self.survey.num_rows, pa.string()))
+
+
+def lines(texts: list[str]) -> dict[str, float]:
+    """Processor seconds of the steps of `line_dedup` with its default settings, all documents one shard."""
+    given, params = documents(texts), LineDedupParams()
+    survey, units = least(lambda: LineDedup.survey(given, params, None))
+    with tempfile.TemporaryDirectory() as name:
+        used = time.process_time()
+        state = LineDedup.fit(Surveyed(units, Path(name)), params)
+        fit = time.process_time() - used
+    edit, edited = least(lambda: LineDedup.edit(given, state.table, params, None))
+    counts = f"{units.num_rows:,} lines of {params.min_characters} characters or more"
+    return {f"survey ({counts})": survey, "fit": fit, f"edit ({edited.edits.num_rows:,} lines go)": edit}
+
+
+def overlap(texts: list[str], folder: Path) -> float:
+    """Processor seconds of `decontaminate` against every hundredth document, cut to 2,000 characters, as an item."""
+    items = "".join(json.dumps({"text": text[:2000]}) + "\n" for text in texts[::100])
+    (folder / "items.jsonl").write_text(items, encoding="utf-8")
+    params = DecontaminateParams(evaluation=(Evaluation(name="items", path=str(folder / "items.jsonl")),))
+    (folder / "index").mkdir()
+    Decontaminate.prepare(params, folder / "index")
+    given = documents(texts)
+    return least(lambda: Decontaminate.measure(given, params, folder / "index"))[0]
 
 
 def whole_stage(texts: list[str], folder: Path) -> dict[str, Any]:
@@ -119,6 +184,11 @@ def main() -> None:
                 if "one_by_one" in found[0]:
                     best = min(f["one_by_one"] for f in found)
                     row(f"{other}, one object each, ready-made shingles", megabytes(sample), best, ours)
+                ours = min(ours, signatures(sample))
+        row("signatures from raw text, the best between the peers' runs", megabytes(sample), ours, None)
+        for what, seconds in lines(texts).items():
+            row(f"`line_dedup`: {what}", megabytes(texts), seconds, None)
+        row("`decontaminate`: measure", megabytes(texts), overlap(texts, folder), None)
         whole_stage(texts[:20], folder / "warm")  # loads what is loaded once
         stage = whole_stage(texts, folder / "whole")
         row("whole stage `minhash`", megabytes(texts), stage["processor"], None)

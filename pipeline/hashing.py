@@ -97,8 +97,15 @@ def table_hash(table: pa.Table) -> str:
             h.update(b"\0")
             _update_bytes(h, column.chunks)  # not as one array: that would be a second copy of all texts
         else:
-            _update(h, column.combine_chunks() if table.num_rows else pa.array([], f.type))
+            _update(h, _whole(column) if table.num_rows else pa.array([], f.type))
     return h.hexdigest()
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece, with offsets that more than 2 GiB of strings do not overflow."""
+    if column.num_chunks > 1 and pa.types.is_string(column.type):
+        column = column.cast(pa.large_string())
+    return column.combine_chunks()
 
 
 def _type_name(t: pa.DataType) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from pipeline.hashing import table_hash
 from pipeline.storage import read_table
 
+ROWS: Final = 1 << 16  # of a table that is streamed, at a time
 _MEBIBYTE: Final = 1 << 20
 _MEMORY_PER_THREAD: Final = 150 * _MEBIBYTE  # what DuckDB needs to spill instead of failing
 
@@ -26,28 +27,44 @@ def spilling(memory: int, workspace: Path) -> dict[str, Any]:
     }
 
 
+def spilled(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path) -> pa.Table:
+    """These rows as a table that lies in the new file `path`, mapped: its pages are the system's to take back."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for batch in batches:
+            writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
 def by_shard(
     root: Path, table: pa.Table, documents: Sequence[str], memory: int, workspace: Path
 ) -> tuple[pa.Table, list[tuple[int, int, str]]]:
     """The rows of `table` (column doc_id) in the order of the shards' documents, and each shard's slice.
 
-    A slice is (first row, number of rows, content hash). Raises ValueError for a row that no document fits.
+    They are sorted within `memory` and lie in a mapped file in `workspace`. A slice is (first row, number of rows,
+    content hash). Raises ValueError for a row that no document fits.
     """
     import duckdb
 
-    ids = pa.table({"doc_id": table["doc_id"].cast(pa.string()), "position": np.arange(table.num_rows)})
+    counts = np.zeros(len(documents), np.int64)
+
+    def batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            counts[:] += np.bincount(batch.column("shard").to_numpy(), minlength=len(documents))
+            yield batch.drop_columns(["shard"])
+
+    columns = ", ".join(f'state."{name}"' for name in table.column_names)
     with duckdb.connect(config=spilling(memory, workspace)) as connection:
-        connection.register("state", ids)
+        connection.register("state", table.append_column("position", pa.array(np.arange(table.num_rows))))
         connection.register("documents", pa.RecordBatchReader.from_batches(_PLACES, _places(root, documents)))
         found = connection.sql(
-            "select shard, position from documents join state using (doc_id) order by shard, row, position"
-        ).to_arrow_table()
-    if found.num_rows != table.num_rows:
-        raise ValueError(f"the state has {table.num_rows} rows, and {found.num_rows} of them speak of a document")
-    ordered = table.take(found["position"]).combine_chunks()
-    counts = np.bincount(found["shard"].to_numpy(), minlength=len(documents)).tolist()
+            f"select shard, {columns} from documents join state on documents.doc_id = state.doc_id "
+            "order by shard, row, position"
+        )
+        ordered = spilled(batches(found.to_arrow_reader(ROWS)), table.schema, workspace / "ordered.arrow")
+    if ordered.num_rows != table.num_rows:
+        raise ValueError(f"the state has {table.num_rows} rows, and {ordered.num_rows} of them speak of a document")
     slices, first = [], 0
-    for count in counts:
+    for count in counts.tolist():
         slices.append((first, count, table_hash(ordered.slice(first, count))))
         first += count
     return ordered, slices

@@ -124,8 +124,7 @@ class MinHash(Judge):
         batches = Batches(corpus.workspace, components, corpus.memory)
         batches.write(_candidates(corpus, params, earlier, roster.earlier, components.marks))
         found = batches.decide(params.threshold, params.max_bucket, [e.run for e in earlier])
-        table = found.table()
-        return State(table, _summary(params, corpus.sources, roster, found, table, int(components.marks.sum())))
+        return State(found.table, _summary(params, corpus.sources, roster, found, int(components.marks.sum())))
 
     @staticmethod
     def decide(measures: pa.Table, state: pa.Table | None, params: MinHashParams) -> pa.Table:
@@ -217,7 +216,6 @@ def _summary(
     sources: Sequence[str],
     roster: _Roster,
     found: Found,
-    table: pa.Table,
     candidates: int,
 ) -> dict[str, Any]:
     bands, rows = params.shape()
@@ -232,7 +230,6 @@ def _summary(
         "near-duplicates in it may remain: raise max_bucket"
         for b in found.abandoned
     ]
-    own = table.filter(pc.is_null(table["run"]))
     return {
         "normaliser": params.normaliser,
         "bands": bands,
@@ -244,8 +241,8 @@ def _summary(
         "earlier": roster.earlier,
         "candidates": candidates,
         "comparisons": found.comparisons,
-        "removed": table.num_rows,
-        "largest_cluster": clusters.largest(own["kept_id"]),
+        "removed": found.table.num_rows,
+        "largest_cluster": found.largest,
         "removed_by_source": {s: {"documents": totals[s], "removed": removed.get(s, 0)} for s in sorted(totals)},
         "abandoned_buckets": found.abandoned,
         "warnings": warnings,

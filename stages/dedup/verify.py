@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipeline.slices import ROWS, spilled, spilling
 from stages.dedup import clusters
 from stages.dedup.candidates import OPEN_FILES, Buckets, Components
 
@@ -32,22 +33,37 @@ MEMBERS: Final = pa.schema(
 
 @dataclass
 class Found:
-    """What was decided: removed documents (STATE, by doc_id), and how."""
+    """What was decided: removed documents (STATE), in a file, and how they were found."""
 
-    tables: list[pa.Table] = field(default_factory=lambda: [STATE.empty_table()])
+    folder: Path
+    memory: int
     comparisons: int = 0
     abandoned: list[dict[str, int]] = field(default_factory=list)  # buckets that reached the bound of comparisons
     by_rank: Counter[int] = field(default_factory=Counter)  # removed documents by the rank of their source
+    largest: int = 0  # members of the largest cluster, the kept document included
+    table: pa.Table = field(default_factory=STATE.empty_table)  # the removed documents by doc_id, mapped
 
-    def table(self) -> pa.Table:
-        return pa.concat_tables(self.tables).combine_chunks().sort_by("doc_id")
+    def settle(self, removed: Iterable[pa.Table]) -> Found:
+        """Sort the removed documents, within `memory`."""
+        import duckdb
+
+        batches = (batch for table in removed for batch in table.to_batches())
+        unsorted = spilled(batches, STATE, self.folder / "removed.arrow")
+        with duckdb.connect(config=spilling(self.memory, self.folder)) as connection:
+            connection.register("removed", unsorted)
+            sizes = "select count(*) as size from removed where run is null group by kept_id"
+            most = connection.sql(f"select max(size) from ({sizes})").fetchall()[0][0]
+            ordered = connection.sql("select * from removed order by doc_id").to_arrow_reader(ROWS)
+            self.table = spilled(ordered, STATE, self.folder / "sorted.arrow")
+        self.largest = 0 if most is None else int(most) + 1
+        return self
 
 
 class Batches:
     """Files of candidates (MEMBERS), one for each batch of components."""
 
     def __init__(self, folder: Path, components: Components, memory: int) -> None:
-        self.folder, self.components = folder, components
+        self.folder, self.components, self.memory = folder, components, memory
         self.count = min(OPEN_FILES, max(1, -(-components.weight() * 8 // max(1, memory // 4))))
         self.files = [folder / f"candidates-{b}.arrow" for b in range(self.count)]
 
@@ -64,19 +80,24 @@ class Batches:
 
     def decide(self, threshold: float, max_bucket: int, runs: list[str]) -> Found:
         """Verify and choose, batch after batch. `runs`: names of the earlier corpora, that of rank -1 last."""
-        found = Found()
+        found = Found(self.folder, self.memory)
         limit = max_bucket * (max_bucket - 1) // 2
-        for b, file in enumerate(self.files):
-            with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as reader:
-                table = reader.read_all()
-            if table.num_rows:
-                _decide(table, self.components.buckets(b), threshold, limit, runs, found)
-            file.unlink()
+
+        def removed() -> Iterator[pa.Table]:
+            for b, file in enumerate(self.files):
+                with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as reader:
+                    table = reader.read_all()
+                if table.num_rows:
+                    yield _decide(table, self.components.buckets(b), threshold, limit, runs, found)
+                file.unlink()
+
+        found.settle(removed())
         found.abandoned.sort(key=lambda bucket: (bucket["band"], -bucket["documents"]))
         return found
 
 
-def _decide(table: pa.Table, buckets: Buckets, threshold: float, limit: int, runs: list[str], found: Found) -> None:
+def _decide(table: pa.Table, buckets: Buckets, threshold: float, limit: int, runs: list[str], found: Found) -> pa.Table:
+    """The removed documents (STATE) of one batch; how they were found is added to `found`."""
     from kernels import keepers
 
     order = [("rank", "ascending"), ("characters", "descending"), ("doc_id", "ascending"), ("number", "ascending")]
@@ -106,9 +127,9 @@ def _decide(table: pa.Table, buckets: Buckets, threshold: float, limit: int, run
         _runs(rank[keeper], runs),
         pa.array(buckets.band[bucket[removed]], pa.int64()),
     ]
-    found.tables.append(pa.Table.from_arrays(columns, schema=STATE))
     found.by_rank.update(rank[removed].tolist())
     _account(buckets, spent, limit, found)
+    return pa.Table.from_arrays(columns, schema=STATE)
 
 
 def _runs(rank: I64s, runs: list[str]) -> pa.Array:

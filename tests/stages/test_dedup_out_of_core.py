@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from corpus import Corpus, documents
 from hypothesis import given, settings
@@ -119,3 +120,13 @@ def test_the_number_of_batches_has_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_
     expected = MinHash.fit(Corpus(MinHash, params, corpus.shards, ("web",)), params)
     corpus.memory = 1 << 14
     assert MinHash.fit(corpus, params).table.equals(expected.table)
+
+
+def test_the_removed_documents_lie_in_a_file_and_not_in_memory() -> None:
+    base = " ".join(f"w{k}" for k in range(30))
+    given = documents([f"{base} {k}" for k in range(4000)])
+    corpus = Corpus(MinHash, MinHashParams(), [given], ("web",))
+    before = pa.total_allocated_bytes()
+    state = MinHash.fit(corpus, MinHashParams())
+    assert state.table.num_rows == state.summary["largest_cluster"] - 1 == 3999
+    assert pa.total_allocated_bytes() - before < state.table.nbytes / 4
