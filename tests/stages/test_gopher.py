@@ -135,6 +135,7 @@ def test_a_chinese_text_with_code_listings_may_repeat_their_lines() -> None:
 
 @pytest.mark.parametrize("preset", ["gopher", "cs336"])
 def test_repeated_chinese_and_thai_sentences_fall_to_repetition_rules_alone(preset: str) -> None:
+    """GOP-08."""
     chinese = "今天天气很好，我们一起去公园散步，然后回家吃饭。" * 20
     thai = "วันนี้อากาศดีมากเราไปเดินเล่นในสวนสาธารณะ" * 20
     for verdict in judge([chinese, thai], ["zh", "th"], preset=preset):
