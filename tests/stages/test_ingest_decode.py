@@ -73,27 +73,32 @@ def test_iso_2022_is_known_by_its_escapes_although_its_bytes_are_valid_utf_8() -
     ("raw", "text"), [("6e61c3af766520706c616e0a", "naïve plan\n"), ("e286927374617274", "→start")]
 )
 def test_enc_01_short_valid_utf_8_is_never_guessed_to_be_something_else(raw: str, text: str) -> None:
+    """ENC-01."""
     found = decode(bytes.fromhex(raw))
     assert (found.text, found.codec, found.by) == (text, "utf-8", "utf-8")
 
 
 def test_enc_03_gb2312_means_gb18030() -> None:
+    """ENC-03."""
     assert decode(bytes.fromhex("e946c2af8139ee39"), ["gb2312"]).text == "镕炉㐀"
     html = decode(bytes.fromhex("3c6d65746120636861727365743d22676232333132223e3c703ee946c2af3c2f703e"), ["gb2312"])
     assert html.text.endswith("<p>镕炉</p>")
 
 
 def test_enc_04_iso_8859_1_means_windows_1252() -> None:
+    """ENC-04."""
     assert decode(b"gr\xfcne \xc4pfel", ["iso-8859-1"]).text == "grüne Äpfel"
     assert decode(b"\x93quoted\x94", ["latin1"]).text == "“quoted”"
 
 
 def test_enc_08_a_nul_in_text_is_removed_and_counted() -> None:
+    """ENC-08."""
     assert remove_nuls("width 3\0 to 5 cm") == ("width 3 to 5 cm", 1)
     assert decode(b"width 3\0 to 5 cm").by == "utf-8"  # one zero byte does not make it UTF-16
 
 
 def test_enc_08_what_control_characters_dominate_is_binary() -> None:
+    """ENC-08."""
     tar_like = b"oscar" + b"\0" * 64 + b"0006464\0"
     with pytest.raises(RejectedError, match="binary_content"):
         decode(tar_like)
@@ -163,6 +168,7 @@ def test_utf_16_cut_in_mid_character_loses_that_character_only() -> None:
 
 
 def test_enc_07_lone_surrogates_become_u_fffd_and_are_counted() -> None:
+    """ENC-07."""
     assert replace_surrogates("a\ud83d b") == ("a\ufffd b", 1)
     assert replace_surrogates("😀") == ("😀", 0)
     assert replace_surrogates("\udcb2 tail") == ("\ufffd tail", 1)

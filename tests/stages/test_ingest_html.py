@@ -70,11 +70,13 @@ def test_utf_16_pages_come_back_exactly_with_and_without_a_mark(
 
 
 def test_enc_03_a_page_that_says_gb2312_is_read_as_gb18030(tmp_path: Path) -> None:
+    """ENC-03."""
     raw = bytes.fromhex("3c6d65746120636861727365743d22676232333132223e3c703ee946c2af3c2f703e")
     assert html(tmp_path, raw).texts == ["镕炉"]
 
 
 def test_enc_04_the_charset_in_meta_counts_and_iso_8859_1_means_windows_1252(tmp_path: Path) -> None:
+    """ENC-04."""
     raw = bytes.fromhex(
         "3c68746d6c3e3c686561643e3c6d65746120636861727365743d2269736f2d383835392d31223e3c2f686561643e3c626f64793e"
         "6772fc6e6520c47066656c3c2f626f64793e3c2f68746d6c3e"
@@ -111,6 +113,7 @@ def test_the_declaration_of_a_page_is_found_where_it_counts(raw: bytes, label: s
         ("<p>cut pa", "cut pa"),
         ("<p>a\0b</p>", "ab"),
         ("<h1>T</h1><strong><a></a></strong><p>body text</p>", "T\n\nbody text"),
+        ("<div>" * 5_000 + "deep" + "</div>" * 5_000, "deep"),
         ("<div>" * 20_000 + "deep", "deep"),
         ("plain text without a tag", "plain text without a tag"),
         ("<p>lone &#xD83D; and &#0; nul</p>", "lone \ufffd and \ufffd nul"),
@@ -118,10 +121,12 @@ def test_the_declaration_of_a_page_is_found_where_it_counts(raw: bytes, label: s
     ],
 )
 def test_ing_07_broken_pages_give_their_text(tmp_path: Path, page: str, text: str) -> None:
+    """ING-07."""
     assert html(tmp_path, page).texts == [text]
 
 
 def test_ing_07_a_nul_in_a_page_is_counted(tmp_path: Path) -> None:
+    """ING-07."""
     assert html(tmp_path, "<title>x\0y</title><p>a\0b</p>").documents[0]["nuls"] == 2
 
 
@@ -137,6 +142,7 @@ def test_ing_07_a_nul_in_a_page_is_counted(tmp_path: Path) -> None:
     ],
 )
 def test_ing_07_a_page_without_text_has_its_reason(tmp_path: Path, page: str) -> None:
+    """ING-07."""
     assert html(tmp_path, page).reasons == {"no_text": 1}
 
 

@@ -24,6 +24,7 @@ def lines(tmp_path: Path, content: bytes | str, params: dict[str, Any] | None = 
 
 
 def test_enc_05_a_byte_order_mark_leaves_the_first_record_whole(tmp_path: Path) -> None:
+    """ENC-05."""
     content = (
         "efbbbf7b226964223a2231222c2274657874223a226669727374227d0a"
         "7b226964223a2232222c2274657874223a227365636f6e64227d0a"
@@ -43,6 +44,7 @@ def test_a_byte_order_mark_in_the_middle_of_joined_files_does_no_harm(tmp_path: 
 
 
 def test_enc_07_lone_surrogates_become_u_fffd_and_are_counted(tmp_path: Path) -> None:
+    """ENC-07."""
     content = [
         r'{"id":"1","text":"a\ud83d b"}',
         r'{"id":"2","text":"\ud83d\ude00"}',
@@ -60,6 +62,7 @@ def test_lone_surrogates_in_other_fields_are_replaced_and_counted_too(tmp_path: 
 
 
 def test_enc_08_a_nul_is_removed_from_the_text_and_counted(tmp_path: Path) -> None:
+    """ENC-08."""
     result = lines(tmp_path, r'{"id":"1","text":"width 3\u0000 to 5 cm","title":"a\u0000b","k":"\u0000"}')
     (row,) = result.documents
     assert (row["text"], row["title"], row["nuls"]) == ("width 3 to 5 cm", "ab", 2)
@@ -74,11 +77,13 @@ def test_enc_08_a_text_of_control_characters_is_binary(tmp_path: Path) -> None:
 
 
 def test_ing_01_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
+    """ING-01."""
     result = lines(tmp_path, '{"id":"1","text":"x\u2028y\x85z"}\n{"id":"2","text":"w"}\n')
     assert (result.texts, result.quarantine, result.records) == (["x\u2028y\x85z", "w"], [], 2)
 
 
 def test_ing_02_each_unusable_line_is_listed_and_the_rest_is_read(tmp_path: Path) -> None:
+    """ING-02."""
     content = (
         '{"id":"1","text":"a"}\n\n{"id":"2","text":\n"text"\n["text"]\n42\n{"id":"3","text":null}\n'
         '{"id":"4","body":"b"}\n{"id":"5","text":7}\n{"id":"6","text":"z"}\n{"id":"7","text":"cut'
@@ -117,6 +122,10 @@ def test_a_detail_says_what_is_wrong_and_never_quotes_the_record(tmp_path: Path)
 
 
 def test_ing_04_metadata_values_stay_exactly_as_they_came(tmp_path: Path) -> None:
+    """ING-04."""
+    exact = '{"d":"25-11-2025","u":"BBD05AE7BBD05AE7BBD05AE7BBD05AE7","n":9007199254740993,"big":12345678901234567890}'
+    (row,) = lines(tmp_path, f'{{"id":"007","text":"2024","meta":{exact}}}', id_field="id").documents
+    assert (row["text"], row["metadata"]) == ("2024", f'{{"id":"007","meta":{exact}}}')
     meta = (
         '{"d":"25-11-2025","u":"BBD05AE7BBD05AE7BBD05AE7BBD05AE7","n":9007199254740993,"big":12345678901234567890,'
         '"huge":123456789012345678901234567890,"price":1.50,"tiny":1e-400,"digits":3.14159265358979323846}'

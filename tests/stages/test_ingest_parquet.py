@@ -46,9 +46,20 @@ def test_rows_become_documents_and_other_columns_metadata(tmp_path: Path) -> Non
 
 
 def test_par_01_nulls_first_and_values_later_are_both_kept(tmp_path: Path) -> None:
+    """PAR-01."""
     metas = [{"lang": None}, {"lang": "zh"}]
     path = parquet(tmp_path, {"text": ["a", "b"], "meta": metas, "extra": [None, "x"]}, row_group_size=1)
     assert metadata(read(path)) == [{"meta": metas[0], "extra": None}, {"meta": metas[1], "extra": "x"}]
+
+
+def test_par_01_a_column_of_another_type_in_the_next_file_or_only_there_is_kept_as_it_is(tmp_path: Path) -> None:
+    """PAR-01: documents have a declared schema and metadata is JSON, so no type of one file binds another."""
+    first = parquet(tmp_path, {"id": ["1"], "text": ["a"], "meta": [{"lang": None}], "n": [7]}, "a.parquet")
+    second = parquet(
+        tmp_path, {"id": ["2"], "text": ["b"], "meta": [{"lang": "zh"}], "n": ["07"], "extra": ["x"]}, "b.parquet"
+    )
+    assert metadata(read(first)) == [{"id": "1", "meta": {"lang": None}, "n": 7}]
+    assert metadata(read(second)) == [{"id": "2", "meta": {"lang": "zh"}, "n": "07", "extra": "x"}]
 
 
 TEXT_TYPES = [
@@ -59,6 +70,7 @@ TEXT_TYPES = [
 
 @pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
 def test_par_02_every_type_of_string_is_the_same_text_with_the_same_identity(tmp_path: Path, kind: pa.DataType) -> None:
+    """PAR-02: string and large_string are one type of text."""
     texts = ["a", None, "渡船九点开"]
     plain = pa.array(texts)
     array = plain.dictionary_encode() if pa.types.is_dictionary(kind) else plain.cast(kind)
@@ -69,18 +81,20 @@ def test_par_02_every_type_of_string_is_the_same_text_with_the_same_identity(tmp
 
 
 def test_par_02_batches_are_split_by_bytes_not_only_by_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PAR-02."""
     monkeypatch.setattr(rows, "BATCH_BYTES", 1 << 20)
-    texts = [c * 600_000 for c in "abc"]
+    texts = [c * 629_146 for c in "abc"]  # 0.6 MiB
     for kind in (pa.string(), pa.large_string()):
         result = read(parquet(tmp_path, {"text": pa.array(texts, kind)}))
         assert (result.texts, result.batches) == (texts, 3)
     monkeypatch.setattr(rows, "BATCH_BYTES", 1000)  # one document above it is a batch of its own
     assert read(parquet(tmp_path, {"text": texts})).batches == 3
-    large = read(parquet(tmp_path, {"text": ["a", *texts]}), {"max_record_bytes": 599_999})
+    large = read(parquet(tmp_path, {"text": ["a", *texts]}), {"max_record_bytes": 629_145})
     assert (large.texts, large.reasons) == (["a"], {"record_too_large": 3})
 
 
 def test_par_04_what_is_no_parquet_file_is_named_in_the_error(tmp_path: Path) -> None:
+    """PAR-04: by default the run stops with this error."""
     good = parquet(tmp_path, {"text": [f"document {i} " * 20 for i in range(100)]}, "good.parquet")
     whole = good.read_bytes()
     assert len(read(good).documents) == 100

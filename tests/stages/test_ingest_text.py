@@ -49,7 +49,20 @@ def test_a_packed_text_file_has_the_identity_of_its_text(tmp_path: Path) -> None
         assert (row["text"], row["doc_id"]) == (TEXT, identity("web", "a.txt.gz", TEXT.encode()))
 
 
+@pytest.mark.parametrize(
+    ("name", "raw", "text"),
+    [("a.txt", "6e61c3af766520706c616e0a", "naïve plan\n"), ("b.txt", "e286927374617274", "→start")],
+)
+def test_enc_01_a_short_file_of_valid_utf_8_is_never_guessed_to_be_something_else(
+    tmp_path: Path, name: str, raw: str, text: str
+) -> None:
+    """ENC-01."""
+    (row,) = read(write(tmp_path, name, bytes.fromhex(raw))).documents
+    assert (row["text"], row["encoding"], row["encoding_by"]) == (text, "utf-8", "utf-8")
+
+
 def test_enc_03_a_declared_gb2312_file_is_read_as_gb18030(tmp_path: Path) -> None:
+    """ENC-03."""
     path = write(tmp_path, "a.txt", bytes.fromhex("e946c2af8139ee39"))
     (row,) = read(path, encoding="gb2312").documents
     assert (row["text"], row["encoding"], row["encoding_by"]) == ("镕炉㐀", "gb18030", "declared")
@@ -60,6 +73,7 @@ def test_an_empty_file_is_an_empty_document(tmp_path: Path) -> None:
 
 
 def test_enc_08_a_binary_file_is_no_text(tmp_path: Path) -> None:
+    """ENC-08."""
     tar_like = "6f73636172" + "00" * 64 + "3030303634340000"
     result = read(write(tmp_path, "a.txt", bytes.fromhex(tar_like)))
     assert (result.documents, result.reasons) == ([], {"binary_content": 1})

@@ -201,9 +201,12 @@ def test_the_config_s_charset_goes_before_all(tmp_path: Path) -> None:
     assert read(path, encoding="gbk").texts == [SIMPLIFIED]
 
 
-def test_ing_05_a_wrong_length_costs_nothing_and_a_cut_stream_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("members", [True, False])
+def test_ing_05_a_wrong_length_costs_nothing_and_a_cut_stream_is_reported(tmp_path: Path, members: bool) -> None:
+    """ING-05: with a gzip member for each record, and with one for all."""
     r2 = warc(http(PAGE.format(2).encode()), "response", None, number=2)
-    content = packed(page(1), r2, page(3, short=1), page(4))[:-6]
+    records = (page(1), r2, page(3, short=1), page(4))
+    content = (packed(*records) if members else gzip.compress(b"".join(records), mtime=0))[:-6]
     result = read(write(tmp_path, "a.warc.gz", content))
     assert result.texts == [sentence(1), sentence(3), sentence(4)]
     assert result.reasons == {"no_target_uri": 1, "truncated_stream": 1}

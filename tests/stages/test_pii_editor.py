@@ -44,6 +44,7 @@ def rules(result: Edited) -> list[str | None]:
 
 
 def test_the_address_is_in_no_field_of_the_output() -> None:
+    """PII-19."""
     row = document(
         "1",
         "mail zoe@example.org",
