@@ -24,6 +24,7 @@ def fast(pieces: dict[bytes, int], merges: int, *limits) -> list[tuple[int, int,
 
 @pytest.mark.parametrize("rule", trainer.TIE_RULES)
 def test_a_thousand_random_piece_sets_give_the_merges_of_the_reference(rule):
+    """BPE-03: incremental counts equal a full recount after every merge."""
     rng = random.Random(rule)
     for _ in range(1000):
         alphabet = rng.choice(ALPHABETS)
@@ -39,6 +40,7 @@ def test_a_thousand_random_piece_sets_give_the_merges_of_the_reference(rule):
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.text("ab", min_size=1, max_size=30).map(str.encode), st.integers(1, 4), max_size=5))
 def test_runs_of_equal_symbols_give_the_merges_of_the_reference(pieces):
+    """BPE-03: incremental counts equal a full recount after every merge."""
     assert fast(pieces, 20) == reference.train(pieces, 20)
 
 

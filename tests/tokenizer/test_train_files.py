@@ -52,6 +52,7 @@ def write(folder, kind: str) -> list:
 
 @pytest.mark.parametrize("kind", ["text", "parquet", "jsonl", "gzip", "zstd"])
 def test_every_format_gives_the_same_merges_from_whole_documents(kind, tmp_path):
+    """BPE-10."""
     report = train_files(write(tmp_path / "in", kind), tmp_path / "out", vocab_size=290, specials=["<|e|>"])
     reference = train_files(write(tmp_path / "txt", "text"), tmp_path / "ref", vocab_size=290, specials=["<|e|>"])
     assert report["vocabulary_hash"] == reference["vocabulary_hash"]
