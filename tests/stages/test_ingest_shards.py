@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import storage
 from pipeline.hashing import file_hash
-from pipeline.reading import read_file
+from pipeline.reading import read_files
 from pipeline.sources import Source
 from pipeline.storage import Output, read_table
 from pipeline.tasks import Result
@@ -21,14 +21,12 @@ def shards(folder: Path, sizes: list[int], shard_bytes: int) -> tuple[Result, li
     """What reading texts of these sizes gives, and the sizes of the texts in each shard."""
     path = folder / "a.jsonl"
     path.write_text("".join(json.dumps({"text": str(i) * size}) + "\n" for i, size in enumerate(sizes)))
-    result = read_file(
+    result = read_files(
         folder,
         stage=Ingest,
         params=Ingest.Params.model_validate({"shard_bytes": shard_bytes}),
         source=Source.model_validate({"name": "web", "path": "unused"}),
-        location=str(path),
-        expected=file_hash(path),
-        label="a.jsonl",
+        files=((str(path), file_hash(path), "a.jsonl"),),
         folder="ingest",
         part="part",
         limit=None,
