@@ -174,13 +174,13 @@ def test_hash_seed_run_folder_and_worker_count_are_in_no_key(reference: Path, tm
     """RES-05: other processes, other hash seeds, other folders, other worker counts."""
     project = whole(tmp_path)
     one = curate(
-        "run", "config.yaml", "--run-dir", "x1", "--workers", "1", "--allow-code", cwd=tmp_path, PYTHONHASHSEED="0"
+        "run", "config.yaml", "--run-dir", "out/x1", "--workers", "2", "--allow-code", cwd=tmp_path, PYTHONHASHSEED="0"
     )
     assert one.returncode == 0, one.stderr
     two = curate(
-        "run", "config.yaml", "--run-dir", "x2", "--workers", "3", "--allow-code", "--reuse", "x1", "--json",
+        "run", "config.yaml", "--run-dir", "out/x2", "--workers", "8", "--allow-code", "--reuse", "out/x1", "--json",
         cwd=tmp_path, PYTHONHASHSEED="1",
     )  # fmt: skip
     assert '"computed": []' in two.stdout
-    assert files(tmp_path / "x1") == files(tmp_path / "x2") == files(reference)
-    assert project.run("x2").computed == ()
+    assert files(tmp_path / "out/x1") == files(tmp_path / "out/x2") == files(reference)
+    assert project.run("out/x2").computed == ()

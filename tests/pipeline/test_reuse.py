@@ -21,6 +21,7 @@ from toys import (
     files,
     manifests,
     small,
+    texts,
     whole,
 )
 
@@ -319,19 +320,21 @@ def test_a_trial_may_end_within_a_shard(tmp_path: Path) -> None:
 
 
 def test_changed_settings_on_an_unfinished_run_leave_no_mixture(tmp_path: Path) -> None:
-    """RES-02: a run with one threshold stops after two shards, another goes on with a second threshold."""
+    """RES-02: a run with min_words 50 stops after two shards, another goes on with 80."""
     project = small(tmp_path)
-    project.run("fresh", overrides=["words.min_words=8"])
+    project.write("inputs/notes.jsonl", [" ".join(texts(9 * n, 3 + n % 6)) for n in range(40)])
+    project.run("fresh", overrides=["words.min_words=80"])
+    assert 0 < len(documents(tmp_path / "fresh", "redact")) < 40
     shards = len(project.shards("fresh"))
     with pytest.raises(KeyboardInterrupt):
-        project.run(engine=Interrupting(1 + 2 * shards + 2), overrides=["words.min_words=12"])
-    assert len(list((tmp_path / "run" / "words" / "verdicts").glob("*.json"))) >= 2
-    with pytest.raises(StrictError, match=r"setting min_words: 12\.0 → 8\.0"):
-        project.run(overrides=["words.min_words=8"], policy=Policy(strict=True))
+        project.run(engine=Interrupting(1 + 2 * shards + 1), overrides=["words.min_words=50"])
+    assert len(list((tmp_path / "run" / "words" / "verdicts").glob("*.json"))) == 2
+    with pytest.raises(StrictError, match=r"setting min_words: 50\.0 → 80\.0"):
+        project.run(overrides=["words.min_words=80"], policy=Policy(strict=True))
     seen = Watching()
-    resumed = project.run(overrides=["words.min_words=8"], observer=seen)
-    assert "setting min_words: 12.0 → 8.0" in seen.reasons.values()
-    fresh = project.run("fresh", overrides=["words.min_words=8"])
+    resumed = project.run(overrides=["words.min_words=80"], observer=seen)
+    assert "setting min_words: 50.0 → 80.0" in seen.reasons.values()
+    fresh = project.run("fresh", overrides=["words.min_words=80"])
     assert resumed.provenance == fresh.provenance
     assert files(tmp_path / "run") == files(tmp_path / "fresh")
 
