@@ -1,13 +1,12 @@
 """What `benchmarks/dedup.py` runs in a peer's own environment: `PYTHON dedup_peers.py PEER FILE`; prints JSON.
 
-FILE: a JSON list of texts. Peers: datasketch, rensa (signatures on ready-made shingles), datatrove (its four MinHash
-steps, in one process).
+FILE: a JSON list of texts. Peers: datasketch, rensa (signatures on ready-made shingles; the texts are normalised, their
+words have a blank between them), datatrove (its four MinHash steps, in one process).
 """
 
 from __future__ import annotations
 
 import json
-import re
 import resource
 import sys
 import tempfile
@@ -20,10 +19,10 @@ PERMUTATIONS, WORDS = 128, 5
 
 
 def shingles(texts: list[str]) -> list[list[bytes]]:
-    """Every 5 words of each text; a shorter text is one shingle."""
+    """Every 5 words of each normalised text; a shorter text is one shingle."""
     found = []
     for text in texts:
-        words = re.findall(r"\w+", text.lower())
+        words = text.split()
         found.append([" ".join(words[k : k + WORDS]).encode() for k in range(max(1, len(words) - WORDS + 1))])
     return found
 

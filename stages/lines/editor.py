@@ -83,20 +83,21 @@ class LineDedup(Editor):
         removed, scores = _removed(documents, state, params)
         rows, firsts = np.unique(removed.row, return_index=True)
         lasts = np.append(firsts, len(removed.row))[1:]
-        gone: list[tuple[int, int]] = []
+        listed, gone = removed.listed(), list[tuple[int, int]]()
         texts: list[str] = []
         trusted: list[list[Placeholder]] = []
         emptied = np.zeros(documents.num_rows, bool)
         for row, first, last in zip(rows.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
             given = documents["text"][row].as_py()
-            own = spans(given, removed.listed(first, last))
+            own = spans(given, listed[first:last])
             text, placeholders = without(given, own, documents["placeholders"][row].as_py())
             gone += own
             emptied[row] = not text.strip()
             texts.append(text)
             trusted.append(placeholders)
         columns = {name: documents[name] for name in DOCUMENTS.names}
-        columns["text"] = _replaced(columns["text"], rows, texts)
+        mask = np.isin(np.arange(documents.num_rows), rows)
+        columns["text"] = pc.replace_with_mask(columns["text"], mask, pa.array(texts, columns["text"].type))
         columns["placeholders"] = _replaced(columns["placeholders"], rows, trusted)
         return Edited(
             documents=pa.Table.from_arrays(list(columns.values()), schema=DOCUMENTS),
@@ -111,18 +112,18 @@ def _removed(documents: pa.Table, state: pa.Table, params: LineDedupParams) -> t
     losing = np.unique(rows.drop_null().to_numpy())
     found = Units.of(documents.take(pa.array(losing)), params.unit, params.min_characters)
     found = replace(found, row=losing.astype(np.int64)[found.row])
-    goes = _keys(np.asarray(rows.fill_null(-1).to_numpy(), np.int64), state["unit"].combine_chunks())
-    at = pc.index_in(_keys(found.row, found.identities()), value_set=goes)
+    known = np.frombuffer(b"".join(state["unit"].to_pylist()), "<u8").reshape(-1, 2)
+    goes = _keys(np.asarray(rows.fill_null(-1).to_numpy(), np.int64), known)
+    at = pc.index_in(_keys(found.row, found.identity), value_set=goes)
     scores = state["documents"].take(at).cast(pa.float64())
     chosen = at.is_valid().to_numpy(zero_copy_only=False)
     return found.where(chosen), scores.drop_null().to_numpy()
 
 
-def _keys(rows: NDArray[np.int64], identities: pa.Array) -> pa.Array:
+def _keys(rows: NDArray[np.int64], identities: NDArray[np.uint64]) -> pa.Array:
     """Document and identity as one binary value."""
-    table = np.empty((len(rows), 3), np.int64)
-    table[:, 0] = rows
-    table[:, 1:] = np.frombuffer(b"".join(identities.to_pylist()), np.int64).reshape(-1, 2)
+    table = np.empty((len(rows), 3), np.uint64)
+    table[:, 0], table[:, 1:] = rows, identities
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(24), len(rows), [None, pa.py_buffer(table.tobytes())])
 
 

@@ -65,10 +65,10 @@ class Units:
         places = (self.row[chosen], self.start[chosen], self.end[chosen], self.behind[chosen])
         return Units(*places, self.identity[chosen])
 
-    def listed(self, first: int, last: int) -> list[Unit]:
-        """Units first, ..., last - 1 one by one."""
-        columns = (part[first:last].tolist() for part in (self.start, self.end, self.behind))
-        return [Unit(*places) for places in zip(*columns, strict=True)]
+    def listed(self) -> list[Unit]:
+        """The units one by one."""
+        columns = (part.tolist() for part in (self.start, self.end, self.behind))
+        return list(map(Unit, *columns))
 
     def first_in_document(self) -> Units:
         """Without those that their document has before."""

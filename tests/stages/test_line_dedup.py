@@ -215,7 +215,7 @@ def test_units_cover_every_visible_character_and_removal_takes_only_their_spans(
 def test_units_of_a_table_are_those_of_each_text(given: list[str], kind: Any) -> None:
     found = Units.of(documents(given), kind, 1)
     own = [(row, unit) for row, text in enumerate(given) for unit in units(text, kind)]
-    assert list(zip(found.row.tolist(), found.listed(0, len(found.row)), strict=True)) == own
+    assert list(zip(found.row.tolist(), found.listed(), strict=True)) == own
     contents = [given[row][unit.start : unit.end].strip() for row, unit in own]
     assert len(set(found.identities().to_pylist())) == len(set(contents))
     assert len(set(zip(contents, found.identities().to_pylist(), strict=True))) == len(set(contents))
@@ -230,7 +230,7 @@ def test_the_least_length_counts_code_points_without_the_blanks_at_the_ends(kind
 
 def test_a_long_line_of_blanks_costs_little() -> None:
     found = Units.of(documents(["x\n" + " " * 200_000 + "\ny"]), "line", 1)
-    assert found.listed(0, 2) == [Unit(0, 1, 2), Unit(200_003, 200_004, 200_004)]
+    assert found.listed() == [Unit(0, 1, 2), Unit(200_003, 200_004, 200_004)]
 
 
 def test_an_empty_shard_and_an_empty_corpus_are_fine() -> None:
