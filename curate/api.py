@@ -109,5 +109,8 @@ def start(
         from pipeline.config import ConfigError
 
         raise ConfigError(config.file, None, "--until", f"no stage {until!r}; this config has: {', '.join(names)}")
+    for use in config.stages:
+        for warning in use.stage.foretell(use.params)[1]:
+            observer.note(f"{use.name}: {warning}")
     engine = LocalEngine(workers or os.cpu_count() or 1, PRELOAD, lambda: kernels.compile_all(observer.note))
     return run_pipeline(config, root, engine, policy, observer, until=until, limit=limit)

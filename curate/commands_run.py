@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,11 @@ def plan(config: Path, run_dir: Path | None, until: str | None, limit: int | Non
     policy = Policy(dry=True, strict=strict, accept_code=accept_code, reuse=reuse)
     outcome = api.start(checked, root, 1, policy, seen, until, limit)
     waiting = [] if until is not None else list(outcome.waiting)
+    foretold = {use.name: list(chain(*use.stage.foretell(use.params))) for use in checked.stages}
     specials = {use.name: use.params.declared() for use in checked.stages if hasattr(use.params, "declared")}
     if json_out:
-        click.echo(json.dumps({"run": str(root), "steps": seen.steps, "waiting": waiting, "special_tokens": specials}))
+        told = {"foretold": {name: lines for name, lines in foretold.items() if lines}, "special_tokens": specials}
+        click.echo(json.dumps({"run": str(root), "steps": seen.steps, "waiting": waiting} | told))
         return
     for step in seen.steps:
         reasons = sorted({t["reason"] for t in step["compute"]})
@@ -61,6 +64,9 @@ def plan(config: Path, run_dir: Path | None, until: str | None, limit: int | Non
         click.echo(f"then, as far as their inputs change: {', '.join(waiting) or 'the rest of that stage'}")
     else:
         click.echo(f"nothing to compute: {root} is complete")
+    for name, lines in foretold.items():
+        for line in lines:
+            click.echo(f"{name}: {line}")
     for tokens in specials.values():
         click.echo(f"special tokens, in the order of their ids: {' '.join(tokens)}")
 

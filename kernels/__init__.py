@@ -33,16 +33,13 @@ def _cache_folder() -> Path:
 
 
 def _usable(folder: Path) -> Path:
-    """The folder, made; where it cannot be made, a temporary one for this process and those it starts.
+    """The folder; where it cannot be made or written, a temporary one for this process and those it starts.
 
     numba would fall back to the folder of the sources, where it does not notice an edit in an imported helper.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if there.is_dir() and os.access(there, os.W_OK):
+        return folder
     temporary = tempfile.mkdtemp(prefix=TEMPORARY)
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     return Path(temporary)

@@ -127,6 +127,11 @@ class Stage:
         """Further distributions that these params bring in."""
         return ()
 
+    @staticmethod
+    def foretell(params: Any) -> tuple[list[str], list[str]]:
+        """(what the params amount to, what they will hardly do as meant), a line each, before anything is computed."""
+        return [], []
+
     @classmethod
     def link(cls, params: Any, uses: Sequence[StageUse], sources: Sequence[Source]) -> Any:
         """The params, completed with what the rest of the config implies (declared specials, weights).

@@ -92,6 +92,17 @@ class MinHash(Judge):
         )
 
     @staticmethod
+    def foretell(params: MinHashParams) -> tuple[list[str], list[str]]:
+        """The curve of what the bands find, and whether that is too little."""
+        bands, rows = params.shape()
+        chances = {j: lsh.probability(j, bands, rows) for j in sorted({0.5, 0.7, 0.9, params.threshold})}
+        points = ", ".join(f"{chance:.1%} at {j:g}" for j, chance in chances.items())
+        curve = f"{bands} bands of {rows} rows: of pairs with a Jaccard similarity they find {points}"
+        chance = chances[params.threshold]
+        few = f"{bands} bands of {rows} rows find only {chance:.1%} of pairs at the threshold"
+        return [curve], [few] if chance < 0.5 else []
+
+    @staticmethod
     def measure(documents: pa.Table, params: MinHashParams, artefact: Path | None) -> pa.Table:
         """Signature, number of shingles and length of each text."""
         from kernels import minhash
@@ -219,23 +230,22 @@ def _summary(
     candidates: int,
 ) -> dict[str, Any]:
     bands, rows = params.shape()
-    chance = lsh.probability(params.threshold, bands, rows)
     removed = {source: found.by_rank[rank] for rank, source in enumerate(sources)}
     totals = roster.documents
-    warnings = (
-        [f"{bands} bands of {rows} rows find only {chance:.1%} of pairs at the threshold"] if chance < 0.5 else []
-    )
-    warnings += [
-        f"a bucket of {b['documents']} documents in band {b['band']} reached {b['comparisons']} comparisons; "
-        "near-duplicates in it may remain: raise max_bucket"
-        for b in found.abandoned
+    warnings = [
+        *MinHash.foretell(params)[1],
+        *(
+            f"a bucket of {b['documents']} documents in band {b['band']} reached {b['comparisons']} comparisons; "
+            "near-duplicates in it may remain: raise max_bucket"
+            for b in found.abandoned
+        ),
     ]
     return {
         "normaliser": params.normaliser,
         "bands": bands,
         "rows": rows,
         "probability": {f"{j / 100:.2f}": round(lsh.probability(j / 100, bands, rows), 4) for j in range(30, 101, 5)},
-        "probability_at_threshold": round(chance, 4),
+        "probability_at_threshold": round(lsh.probability(params.threshold, bands, rows), 4),
         "documents": totals.total(),
         "empty": roster.empty,
         "earlier": roster.earlier,

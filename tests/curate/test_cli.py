@@ -320,3 +320,19 @@ def test_the_api_gives_what_the_command_line_prints(tmp_path: Path, monkeypatch:
 
     with pytest.raises(NoRunError):
         package.open(tmp_path / "inputs")
+
+
+def test_the_curve_of_the_bands_is_told_before_a_run_and_so_is_one_that_finds_too_little(
+    project: Project, call: Call
+) -> None:
+    """DUP-04: 13 bands of 60 rows look careful and find hardly anything at 0.8."""
+    project.config([{"ingest": {}}, {"minhash": {"permutations": 780, "bands": 13, "rows": 60}}])
+    few = "13 bands of 60 rows find only 0.0% of pairs at the threshold"
+    planned = call("plan", "config.yaml").stdout
+    assert "minhash: 13 bands of 60 rows: of pairs with a Jaccard similarity they find" in planned
+    assert "0.0% at 0.8, 2.3% at 0.9" in planned and few in planned
+    assert call("run", "config.yaml", "--until", "ingest").stderr.startswith(f"curate: minhash: {few}")
+    project.config([{"ingest": {}}, "minhash"])
+    planned = call("plan", "config.yaml", "--json").stdout
+    (curve,) = json.loads(planned)["foretold"]["minhash"]
+    assert curve.startswith("16 bands of 8 rows") and "94.7% at 0.8" in curve
