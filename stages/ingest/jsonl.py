@@ -1,7 +1,8 @@
 """JSON Lines: one JSON object a line, lines end at "\\n" alone, every line is a document, blank, or in quarantine.
 
-The fast way is orjson on the line's bytes. What it cannot do exactly (numbers beyond 64 bit or with a fraction, lone
-surrogates, other charsets) goes the slow way, where numbers keep their spelling.
+The fast way is orjson on the line's bytes, without the text where that is long (`stages.ingest.longtext`). What it
+cannot do exactly (numbers beyond 64 bit or with a fraction, lone surrogates, other charsets) goes the slow way, where
+numbers keep their spelling.
 
 Metadata is the record's object without the text, and without `url` and `title` where these are strings: keys in their
 order (of equal keys the last one counts), strings unescaped, no spaces.
@@ -23,20 +24,20 @@ from stages.ingest.decode import (
     SAMPLE_BYTES,
     Decoded,
     RejectedError,
+    binary_content,
     decode,
     replace_surrogates,
     stream_signature,
 )
 from stages.ingest.fields import take_fields, text_missing, text_null
+from stages.ingest.longtext import MAX_DEPTH, Cut, LongText, is_plain
 from stages.ingest.params import IngestParams
-from stages.ingest.rows import Rows
+from stages.ingest.rows import UNKNOWN, Rows
 from stages.ingest.streams import Location
-
-MAX_DEPTH: Final = 200
-"""Deeper nesting is bad_json: within what every JSON reader behind this stage accepts, however deep its own stack."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b" \t\r"
+_UNICODE: Final = WIDE | {"utf-8"}
 _UTF8: Final = Decoded("", "utf-8", "utf-8")
 
 
@@ -90,24 +91,38 @@ class _Parser:
     def __init__(self, source: Source, params: IngestParams, encoding: Decoded) -> None:
         self._source, self._params, self._encoding = source, params, encoding
         self._identity = identifying(source.name)
+        self._fast = LongText(source.text_field if source.mojibake == "measure" else None)
 
     def into(self, rows: Rows, line: bytes, record: str) -> None:
         """Accepts the record of `line`; RejectedError where it cannot be used."""
-        source, line = self._source, line.removeprefix(_BOM)
+        line = line.removeprefix(_BOM)
+        if (cut := self._fast.text_of(line)) is not None:
+            self._accept_cut(rows, line, record, cut)
+            return
         value, decoded, surrogates = self._parsed(line)
-        text = _text(value, source.text_field)
-        del value[source.text_field]
-        fields = take_fields(value, source)
+        text = _text(value, self._source.text_field)
+        del value[self._source.text_field]
+        fields = take_fields(value, self._source)
         document = Decoded(text, decoded.codec, decoded.by, decoded.replacements)
-        escaped = b"\x7f" not in line  # then every control character of the text is an escape
-        rows.accept(self._identity(fields.own_id, line), record, document, fields, len(line), surrogates, escaped)
+        # control characters are escapes but for DEL, and an escape has at least one byte more than its character
+        escaped = decoded.codec in _UNICODE and not decoded.replacements and b"\x7f" not in line
+        within = len(line) if escaped else UNKNOWN
+        own = self._identity(fields.own_id, line)
+        rows.accept(own, record, document, fields, len(line), surrogates, within=within)
+
+    def _accept_cut(self, rows: Rows, line: bytes, record: str, cut: Cut) -> None:
+        if cut.controls > self._params.max_control_share * len(cut.text):
+            raise binary_content(self._params.max_control_share)
+        fields = take_fields(cut.rest, self._source)
+        own = self._identity(fields.own_id, line)
+        rows.accept(own, record, self._encoding, fields, len(line), utf8=cut.text, within=0)
 
     def _parsed(self, line: bytes) -> _Parsed:
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
             return self._exact(*self._decoded(line))
-        if _is_plain(value, 0):
+        if is_plain(value, 0):
             return _Parsed(_object(value), self._encoding)
         return self._exact(line.decode(), self._encoding)
 
@@ -136,22 +151,6 @@ class _Parser:
             max_control_share=self._params.max_control_share,
         )
         return found.text, self._encoding if found.by == "utf-8" else found
-
-
-_EXACT_KINDS: Final = frozenset({str, int, bool, type(None)})
-
-
-def _is_plain(value: Any, depth: int) -> bool:
-    """Did orjson keep this exactly? It turns integers beyond 64 bit into floats, and floats lose their digits."""
-    kind = type(value)
-    if kind in _EXACT_KINDS:
-        return True
-    if kind is float or depth >= MAX_DEPTH:
-        return False
-    for inner in value.values() if kind is dict else value:
-        if type(inner) not in _EXACT_KINDS and not _is_plain(inner, depth + 1):
-            return False
-    return True
 
 
 class _Cleaner:

@@ -12,21 +12,19 @@ import pyarrow.compute as pc
 
 from pipeline.documents import DOCUMENTS, QUARANTINE
 from pipeline.sources import Read, Source
-from stages.ingest.charsets import WIDE
 from stages.ingest.decode import Decoded, binary_content, check_text, passes_control_share, remove_nuls
 from stages.ingest.fields import Fields
 from stages.ingest.mojibake import badness_of, repaired
 
 BATCH_ROWS: Final = 1_000
 BATCH_BYTES: Final = 16 << 20
+UNKNOWN: Final = 1 << 62
 _VARYING: Final = [
     *("doc_id", "license", "url", "title", "text", "metadata", "encoding", "encoding_by"),
     *("replacements", "surrogates", "nuls", "repairs", "record"),
 ]
 _TEXT: Final = _VARYING.index("text")
 _NULS: Final = _VARYING.index("nuls")
-_UNICODE: Final = WIDE | {"utf-8"}
-_UNKNOWN: Final = 1 << 62  # raw records in another charset may be shorter than their text in UTF-8
 _NO_PLACEHOLDERS: Final = pa.array([], DOCUMENTS.field("placeholders").type.value_type)
 
 
@@ -36,7 +34,7 @@ class Rows:
     def __init__(self, source: Source, label: str, max_control_share: float | None = None) -> None:
         """`max_control_share`: texts with more control characters are rejected when the batch is full.
 
-        None: the reader has looked. The share is for records whose raw form spells these with two bytes or more (JSON).
+        None: the reader has looked.
         """
         self._source, self._label, self._repair = source.name, label, source.mojibake == "repair"
         self._controls = max_control_share
@@ -47,7 +45,7 @@ class Rows:
         self._accepted: list[tuple[Any, ...]] = []
         self._rejected: list[tuple[str, ...]] = []
         self._before: list[int] = []  # how many were accepted before each that was rejected
-        self._sizes: list[int] = []  # bytes of the raw records accepted
+        self._within: list[int] = []
         self._bytes = 0
         self.blank = 0
         self.ignored: Counter[str] = Counter()
@@ -60,25 +58,28 @@ class Rows:
         fields: Fields,
         size: int,
         surrogates: int = 0,
-        escaped: bool = False,
+        utf8: bytes | None = None,
+        within: int = UNKNOWN,
     ) -> None:
         """One document, its text without NULs.
 
-        `size`: bytes of the raw record. `surrogates`: how many were replaced in all its fields. `escaped`: does the raw
-        record spell control characters with two bytes or more?
+        `size`: bytes of the raw record. `surrogates`: how many were replaced in all its fields. `utf8`: the text where
+        the reader has it like that (without NULs, and not for repair), instead of `decoded.text`. `within`: the text
+        has no more control characters than it has fewer bytes than this.
         """
-        text, nuls, title, repairs = decoded.text, 0, fields.title, None
+        text: str | bytes = decoded.text if utf8 is None else utf8
+        nuls, title, repairs = 0, fields.title, None
         if self._repair:
             if self._controls is not None:
-                check_text(text, self._controls)
-            text, nuls = remove_nuls(text)
+                check_text(decoded.text, self._controls)
+            text, nuls = remove_nuls(decoded.text)
             text, repairs = repaired(text)
             if title is not None:
                 title, more = repaired(title)
                 repairs += more
         _, codec, by, replacements = decoded
         self._bytes += size
-        self._sizes.append(size if escaped and codec in _UNICODE and not replacements else _UNKNOWN)
+        self._within.append(within)
         _, license, url, _, metadata, more_nuls = fields
         self._accepted.append(
             (
@@ -106,7 +107,7 @@ class Rows:
         """The batch so far."""
         blank, ignored = self.blank, dict(self.ignored)
         columns = _columns(self._accepted, _VARYING, DOCUMENTS)
-        if self._controls is not None and (bad := _binary(columns["text"], self._sizes, self._controls)):
+        if self._controls is not None and (bad := _binary(columns["text"], self._within, self._controls)):
             self._turn_down(bad, self._controls)
             columns = _columns(self._accepted, _VARYING, DOCUMENTS)
         if _has_nul(columns["text"]):
@@ -135,15 +136,12 @@ def _completed(columns: dict[str, pa.Array], source: str) -> pa.Table:
     return pa.table([columns[name] for name in DOCUMENTS.names], schema=DOCUMENTS)
 
 
-def _binary(texts: pa.LargeStringArray, sizes: list[int], share: float) -> list[int]:
-    """Numbers of the texts whose control characters pass `share` of their bytes.
-
-    An escape is longer than its character: where the raw record is hardly longer than the text, no look is needed.
-    """
+def _binary(texts: pa.LargeStringArray, within: list[int], share: float) -> list[int]:
+    """Numbers of the texts whose control characters pass `share` of their bytes; only those are read that may."""
     if not len(texts):
         return []
     lengths = pc.binary_length(texts).to_numpy()
-    suspects = np.flatnonzero(np.array(sizes) - lengths > share * lengths)
+    suspects = np.flatnonzero(np.array(within) - lengths > share * lengths)
     return [i for i in suspects.tolist() if passes_control_share(texts[i].as_buffer().to_pybytes(), share)]
 
 
@@ -153,6 +151,8 @@ def _has_nul(texts: pa.LargeStringArray) -> bool:
 
 
 def _without_nuls(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    if isinstance(row[_TEXT], bytes):
+        return row
     text, nuls = remove_nuls(row[_TEXT])
     return (*row[:_TEXT], text, *row[_TEXT + 1 : _NULS], row[_NULS] + nuls, *row[_NULS + 1 :])
 
