@@ -7,10 +7,12 @@ docs/perplexity.md has both.
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from stages.perplexity.normalise import NORMALISERS
 from stages.perplexity.references import Reference, corpus, in_sample, texts
 
 SHARE, MIN_TOKENS, CHAINS = 0.5, 10, 200
+CREDIT = regex.compile(r"\((?:credit|attribution)[^()]*\)")
+LICENCE = regex.compile(r"(?i)licen[cs]e|copyright|creative commons|GFDL|许可|授权|版权")
 LICENCES = Path("/usr/share/common-licenses")
 COLOURS = {"held out": "#2b6cb0", "shuffled": "#c05621", "boilerplate": "#2f855a", "classical": "#6b46c1"}
 
@@ -56,18 +60,44 @@ def shuffled(text: str, language: str, dice: random.Random) -> str:
     return "\n".join(" ".join(dice.sample(line.split(), len(line.split()))) for line in text.split("\n"))
 
 
-def chained(learned: list[str], language: str, dice: random.Random) -> list[str]:
-    """Documents of 15 lines of 8 of the 300 most frequent 5-grams of the reference."""
+Gram = tuple[int, ...]
+
+
+def frequent(learned: list[str], language: str) -> tuple[list[tuple[Gram, int]], Callable[[Iterable[int]], str]]:
+    """The 300 most frequent 5-grams inside lines of the reference, how often they occur, and what makes text of ids."""
     with tempfile.TemporaryDirectory() as work:
         known = corpus(learned, NORMALISERS["standard"], Path(work))
         table = count(known.blocks(1 << 22), len(known.vocabulary), [0] * 5, Path(work), 1 << 28).tables[-1]
         words, occurrences = table.words.read(0, len(table)), table.size.read(0, len(table))
     inside = ((words != BEGIN) & (words != END)).all(axis=1)
     best = np.argsort(np.where(inside, -occurrences.astype(np.int64), 0), kind="stable")[:300]
-    names = known.vocabulary.to_pylist()
-    glue = "" if language == "zh" else " "
-    grams = [glue.join(names[i] for i in row) for row in words[best].tolist()]
-    return ["\n".join(glue.join(dice.choices(grams, k=8)) for _ in range(15)) for _ in range(CHAINS)]
+    names, glue = known.vocabulary.to_pylist(), "" if language == "zh" else " "
+    grams = [(tuple(row), int(n)) for row, n in zip(words[best].tolist(), occurrences[best], strict=True)]
+    return grams, lambda ids: glue.join(names[i] for i in ids)
+
+
+def chain(grams: list[tuple[Gram, int]], dice: random.Random) -> list[int]:
+    """A 5-gram, and as long as there is one (40 words at most) another that begins with the last four words."""
+    words = list(_drawn(grams, dice))
+    while len(words) < 40 and (following := [(g, n) for g, n in grams if g[:4] == tuple(words[-4:])]):
+        words.append(_drawn(following, dice)[4])
+    return words
+
+
+def _drawn(grams: list[tuple[Gram, int]], dice: random.Random) -> Gram:
+    return dice.choices([g for g, _ in grams], weights=[n for _, n in grams])[0]
+
+
+def notices(learned: list[str]) -> list[str]:
+    """Licence notices of the reference: credits in brackets, and lines on licences that stand in several documents."""
+    credits = [credit for text in learned for credit in CREDIT.findall(text)]
+    lines = Counter(line for text in learned for line in {row.strip() for row in text.split("\n")})
+    return credits + sorted(line for line, n in lines.items() if n > 1 and LICENCE.search(line))
+
+
+def documents_of(make: Callable[[], str]) -> list[str]:
+    """Documents of 15 lines."""
+    return ["\n".join(make() for _ in range(15)) for _ in range(CHAINS)]
 
 
 def licences() -> list[str]:
@@ -77,6 +107,26 @@ def licences() -> list[str]:
         lines = file.read_text("utf-8", "replace").splitlines()
         found += ["\n".join(lines[i : i + 40]) for i in range(0, len(lines), 40)]
     return found
+
+
+def licences_learned(data: Path, times: int, limits: tuple[float, float]) -> str:
+    """The row of the licence texts under a model whose English reference holds them so many times."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        whole = [p.read_text("utf-8", "replace") for p in LICENCES.glob("*") if p.is_file() and not p.is_symlink()]
+        rows = (json.dumps({"text": text + "\n" * k}) + "\n" for text in whole for k in range(times))
+        (folder / "licences.jsonl").write_text("".join(rows), encoding="utf-8")
+        trusted = {"path": [str(data / "trusted/en.jsonl.zst")], "language": "en", "sample": {"share": SHARE}}
+        reference = [trusted, {"path": [str(folder / "licences.jsonl")], "language": "en"}]
+        Perplexity.prepare(PerplexityParams.model_validate({"reference": reference}), folder)
+        return row(f"licences, {times} x in the reference", scored(licences(), "en", folder), limits)
+
+
+def row(name: str, logs: list[float], limits: tuple[float, float]) -> str:
+    """How many documents lie on each side, as a row of Markdown."""
+    low, high = limits
+    sides = (lambda v: v < low, lambda v: low <= v <= high, lambda v: v > high)
+    return f"| {name} | {len(logs):,} | " + " | ".join(share(logs, side) for side in sides) + " |"
 
 
 def repeated(documents: list[str], language: str) -> list[str]:
@@ -99,7 +149,13 @@ def experiment(data: Path, language: str, artefact: Path) -> tuple[dict[str, lis
     if language == "zh":
         held = [t for t in held if len(regex.findall(r"\p{Han}", t)) > 0.6 * len(t)]
     made = {"held out": held, "shuffled": [shuffled(t, language, dice) for t in held]}
-    made["boilerplate"] = chained([t for t in every if in_sample(t, SHARE)], language, dice)
+    learned = [t for t in every if in_sample(t, SHARE)]
+    grams, write = frequent(learned, language)
+    stock = notices(learned)
+    kinds = {"chained": lambda: write(chain(grams, dice)), "notices": lambda: dice.choice(stock)}
+    made |= {name: documents_of(make) for name, make in kinds.items()}
+    made["mixed"] = documents_of(lambda: kinds[dice.choice(list(kinds))]())
+    made["side by side"] = documents_of(lambda: write(i for g, _ in dice.choices(grams, k=8) for i in g))
     made["repetition"] = repeated(held, language)
     if language == "zh":
         classical = str(data / "web/classical-zh-400.jsonl.zst")
@@ -108,16 +164,16 @@ def experiment(data: Path, language: str, artefact: Path) -> tuple[dict[str, lis
         made["licences"] = licences()
     found = {name: scored(documents, language, artefact) for name, documents in made.items()}
     part = len(found["held out"]) // 8
-    mixture = found["held out"] + dice.sample(found["shuffled"], part) + dice.choices(found["boilerplate"], k=part)
-    row = fit(Mixture(mixture), Band()).table.to_pylist()[0]  # type: ignore[arg-type]
-    low, high = float(np.log10(row["low"])), float(np.log10(row["high"]))
-    print(f"\n{language}: band {row['low']:.0f} to {row['high']:.0f}, fitted on {len(mixture):,} documents\n")
+    boilerplate = found["chained"] + found["notices"] + found["mixed"]
+    mixture = found["held out"] + dice.sample(found["shuffled"], part) + dice.choices(boilerplate, k=part)
+    band = fit(Mixture(mixture), Band()).table.to_pylist()[0]  # type: ignore[arg-type]
+    low, high = float(np.log10(band["low"])), float(np.log10(band["high"]))
+    print(f"\n{language}: band {band['low']:.0f} to {band['high']:.0f}, fitted on {len(mixture):,} documents\n")
     print("| documents | number | below | inside | above |\n|---|---|---|---|---|")
     for name, logs in found.items():
-        sides = (lambda v: v < low, lambda v: low <= v <= high, lambda v: v > high)
-        print(f"| {name} | {len(logs):,} | " + " | ".join(share(logs, side) for side in sides) + " |")
+        print(row(name, logs, (low, high)))
     print("\nrules that take the repetitions:", rules(made["repetition"], language))
-    return found, (low, high)
+    return found | {"boilerplate": boilerplate}, (low, high)
 
 
 def rules(documents: list[str], language: str) -> dict[str, int]:
@@ -168,6 +224,9 @@ def main(data: Path, svg: Path | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Perplexity.prepare(PerplexityParams.model_validate({"reference": reference}), Path(folder))
         panels = {language: experiment(data, language, Path(folder)) for language in ("en", "zh")}
+    print("\nEnglish licence texts:\n")
+    for times in (1, 2):
+        print(licences_learned(data, times, panels["en"][1]))
     if svg is not None:
         svg.write_text(plot(panels), encoding="utf-8")
 

@@ -25,6 +25,7 @@ from stages.perplexity.counts import CHUNK, Integers, Table, Words
 Reals = NDArray[np.float64]
 Discounts = tuple[float, float, float]
 BYTES: Final = 128  # that a part takes for each n-gram of the order below
+_HANDY: Final = 1 << 20  # n-grams in a part; searching larger ones is slower
 _WINDOW: Final = 4 * CHUNK
 _ANSWER: Final = np.dtype([("share", "<f8"), ("weight", "<f8"), ("context", "<i4")])
 
@@ -60,7 +61,8 @@ def interpolate(table: Table, below: Order, discounts: Discounts, work: Path, ro
 
     room: bytes that a part of the order below may take.
     """
-    rows, lowest = _parts(below.table, max(CHUNK, room // BYTES))
+    most = min(room // BYTES, max(_HANDY, len(below.table) // 64))
+    rows, lowest = _parts(below.table, max(CHUNK, most))
     asked = [Column(work / f"asked-{k}", np.int32, 3) for k in range(len(lowest))]
     for block in _walk(table, below, lowest):
         stop = block.start + len(block.suffix)

@@ -41,18 +41,23 @@ class Score:
         return float(math.pow(10.0, self.log10_perplexity))
 
 
+def kenlm_model(path: Path) -> Any:
+    """The model of an ARPA or binary file, loaded without a word on the screen. Raises OSError."""
+    import kenlm
+
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    return kenlm.Model(str(path), config)
+
+
 class Scorer:
     """A loaded model and the hashes of its vocabulary (None: a trie, which does not say where it lists its words)."""
 
     def __init__(self, path: Path, listed: Path | None = None) -> None:
-        import kenlm
-
         from kernels.lm_units import hashed
 
-        config = kenlm.Config()
-        config.show_progress = False
-        config.arpa_complain = kenlm.ARPALoadComplain.NONE
-        self.model = kenlm.Model(str(path), config)
+        self.model = kenlm_model(path)
         known = probing.words(path).split(b"\0")[:-1] or arpa.unigrams(listed or path)
         words = b"".join(word + b"\n" for word in known if word not in _MARKERS)
         self.vocabulary = hashed(words) if words else None

@@ -24,7 +24,7 @@ LIBRARIES: Final = 224 << 20
 LEAST_ROOM: Final = 32 << 20
 TOKEN: Final = 64
 """What sorting takes for each token of a block. More memory than for MOST_SORTED tokens makes nothing faster."""
-MOST_SORTED: Final = 1 << 22
+MOST_SORTED: Final = 1 << 21
 
 
 def prepare(params: Any, folder: Path) -> dict[str, Any]:

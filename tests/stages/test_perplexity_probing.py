@@ -7,11 +7,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import kenlm
 import pytest
 
 from stages.perplexity import Perplexity, PerplexityParams, probing
-from stages.perplexity.scoring import Scorer
+from stages.perplexity.scoring import Scorer, kenlm_model
 from tests.stages.perplexity_models import FIXTURES, TWO_WORDS, measured, written
 
 MADE_BY_KENLM = {
@@ -20,13 +19,6 @@ MADE_BY_KENLM = {
     "lmplz-fallback": "358739740ce841344f851c8ed09e578d",
 }
 """BLAKE2b (16 bytes) of what KenLM 0.3.0's `build_binary probing` makes of the fixtures."""
-
-
-def model(path: Path) -> kenlm.Model:
-    config = kenlm.Config()
-    config.show_progress = False
-    config.arpa_complain = kenlm.ARPALoadComplain.NONE
-    return kenlm.Model(str(path), config)
 
 
 @pytest.mark.parametrize("name", list(MADE_BY_KENLM))
@@ -50,7 +42,7 @@ def test_every_word_scores_exactly_as_from_the_arpa_file(order: int, tmp_path: P
     text = (FIXTURES / "lmplz-english.txt").read_text(encoding="utf-8")
     arpa = written([text], order, [0, 0, 1], tmp_path / "en.arpa")
     probing.write(arpa, tmp_path / "en.probing")
-    one, two = model(arpa), model(tmp_path / "en.probing")
+    one, two = kenlm_model(arpa), kenlm_model(tmp_path / "en.probing")
     lines = text.splitlines()
     lines += [" ".join(reversed(line.split())) for line in lines] + ["xyzzy the of xyzzy"]
     for line in lines:
@@ -118,6 +110,6 @@ def test_a_loaded_model_is_mapped_not_copied(tmp_path: Path) -> None:
     if not Path("/proc/self/maps").exists():
         pytest.skip("needs /proc")
     probing.write(FIXTURES / "lmplz-english.arpa", tmp_path / "en.probing")
-    kept = model(tmp_path / "en.probing")
+    kept = kenlm_model(tmp_path / "en.probing")
     mapped = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if "en.probing" in line]
     assert kept.score("the") < 0 and mapped and all(line[1][3] == "s" for line in mapped)  # shared
