@@ -130,6 +130,7 @@ class _Reader:
         shard = f"{self.part}-{name}"
         table = pa.concat_tables(self.pending) if self.pending else STORED.empty_table()
         self.pending = []
+        pa.default_memory_pool().release_unused()
         self.shards.append((shard, publish_table(self.root, f"{self.folder}/read/{shard}.parquet", table)))
         del table
         pa.default_memory_pool().release_unused()  # what the writer needed for pages of long texts

@@ -18,9 +18,9 @@ MAX_DEPTH: Final = 200
 """Deeper nesting is bad_json: within what every JSON reader behind this stage accepts, however deep its own stack."""
 
 LONG: Final = 2048
-"""Bytes from which a line is worth it."""
+LONGEST: Final = 1 << 22
+"""Bytes of a line that is worth it; a larger one would be in memory once more."""
 
-_KEPT: Final = 1 << 20  # a larger buffer is not kept for the next line
 _MARK: Final = secrets.token_hex(16)  # no file can hold it; it never leaves this module
 _LITERAL: Final = f'"{_MARK}"'.encode()
 
@@ -44,8 +44,10 @@ class LongText:
         self._unescape: Callable[..., tuple[int, int, int]] | None = None
 
     def text_of(self, line: bytes) -> Cut | None:
-        """None: the line is short, or has to go the ordinary way."""
-        if len(line) < LONG or self._opening is None or (found := self._opening.search(line)) is None:
+        """None: the line has to go the ordinary way."""
+        if not LONG <= len(line) <= LONGEST or self._opening is None:
+            return None
+        if (found := self._opening.search(line)) is None:
             return None
         start = found.end()
         end, text, controls = self._unescaped(line, start)
@@ -63,13 +65,10 @@ class LongText:
             from kernels.json_strings import SPACE, unescape  # numba, which files of short lines do without
 
             self._unescape, self._beyond = unescape, SPACE
-        space, needed = self._space, len(line) + self._beyond
-        if len(space) < needed:
-            space = np.empty(needed, np.uint8)
-            if needed <= _KEPT:
-                self._space = space
-        end, size, controls = self._unescape(np.frombuffer(line, np.uint8), start, space)
-        return end, space[:size].tobytes() if end >= 0 else b"", controls
+        if len(self._space) < len(line) + self._beyond:
+            self._space = np.empty(len(line) + self._beyond, np.uint8)
+        end, size, controls = self._unescape(np.frombuffer(line, np.uint8), start, self._space)
+        return end, self._space[:size].tobytes() if end >= 0 else b"", controls
 
 
 _EXACT_KINDS: Final = frozenset({str, int, bool, type(None)})
