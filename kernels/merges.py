@@ -112,7 +112,8 @@ def longer(a: Any, n: Any) -> Any:
     if n <= len(a):
         return a
     b = np.empty(max(n, len(a) + (len(a) >> 1)), a.dtype)
-    b[: len(a)] = a
+    for k in range(len(a)):  # an assignment of slices takes seconds to compile
+        b[k] = a[k]
     return b
 
 
@@ -122,7 +123,9 @@ def more_rows(a: Any, n: Any) -> Any:
     if n <= len(a):
         return a
     b = np.empty((max(n, len(a) + (len(a) >> 1)), a.shape[1]), a.dtype)
-    b[: len(a)] = a
+    for k in range(len(a)):
+        for j in range(a.shape[1]):
+            b[k, j] = a[k, j]
     return b
 
 
@@ -223,10 +226,13 @@ def add_name(names: Any, start: Any, left: Any, right: Any, new: Any) -> Any:
     start[new + 1] = middle + start[right + 1] - start[right]
     if start[new + 1] > len(names):
         wide = np.empty(2 * start[new + 1], np.uint8)
-        wide[: start[new]] = names[: start[new]]
+        for k in range(start[new]):
+            wide[k] = names[k]
         names = wide
-    names[start[new] : middle] = names[start[left] : start[left + 1]]
-    names[middle : start[new + 1]] = names[start[right] : start[right + 1]]
+    for k in range(middle - start[new]):
+        names[start[new] + k] = names[start[left] + k]
+    for k in range(start[new + 1] - middle):
+        names[middle + k] = names[start[right] + k]
     return names
 
 

@@ -51,7 +51,8 @@ def _mixed(x: Any) -> Any:
 @njit(nogil=True)
 def _polynomials(units: I64s, first: int, size: int, out: I64s) -> None:
     """Polynomials in BASE of the `size` consecutive units that begin at first, first + 1, ..."""
-    out[:] = units[first : first + len(out)]
+    for j in range(len(out)):
+        out[j] = units[first + j]
     for k in range(1, size):
         further = units[first + k : first + k + len(out)]
         for j in range(len(out)):
