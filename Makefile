@@ -40,7 +40,7 @@ test-faults: $(STAMP_TEST)
 
 # peers that need an environment of their own are asked for by the scripts' options; see docs/benchmarks.md
 bench: $(STAMP_TEST)
-	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/compile_times.py
 	$(BIN)/python benchmarks/ingest.py
 	$(BIN)/python benchmarks/gopher.py
 	$(BIN)/python benchmarks/perplexity.py

@@ -1,6 +1,6 @@
 """How long the kernels take to compile from nothing: each module, and all of them side by side as a first run does.
 
-    python benchmarks/kernels.py
+    python benchmarks/compile_times.py
 
 Times are seconds; a module's time is that of its own process, without the import of numba.
 """
