@@ -6,6 +6,7 @@ numba's own cache does not notice an edit in an imported helper; a folder per st
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import importlib
 import os
@@ -14,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -58,27 +59,47 @@ def modules() -> list[str]:
 def compile_all(say: Callable[[str], None] | None = None) -> None:
     """Import every kernel, compiling what the cache does not hold; `say` is told before that takes long.
 
-    An empty cache is filled by several processes side by side, one module each.
+    An empty cache is filled by a process for each core, side by side.
     """
     if not any(CACHE.rglob("*.nbi")):
         if say is not None:
             lost = CACHE.name.startswith(TEMPORARY)
             why = f"{_cache_folder().parent} cannot be written, so each run compiles" if lost else "first run"
             say(f"compiling kernels ({why})")
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_compile_elsewhere, modules()))
+        names, cores = iter(modules()), os.cpu_count() or 1
+        with ThreadPoolExecutor(cores) as pool:
+            list(pool.map(_compile_elsewhere, [names] * cores))
     for module in modules():
         importlib.import_module(module)
 
 
-def _compile_elsewhere(module: str) -> None:
-    """A failure there shows when the module is imported here."""
+_IMPORT_NAMED = """
+import importlib, sys
+for line in sys.stdin:
+    try:
+        importlib.import_module(line.strip())
+    except Exception:
+        pass
+    print(flush=True)
+"""
+
+
+def _compile_elsewhere(names: Iterator[str]) -> None:
+    """Import modules in a process of its own, until no names are left. A failure shows when one is imported here."""
     above = str(Path(__file__).parents[1])
     path = os.pathsep.join([above, *filter(None, [os.environ.get("PYTHONPATH")])])
-    subprocess.run(
-        [sys.executable, "-c", f"import {module}"],
+    with subprocess.Popen(
+        [sys.executable, "-c", _IMPORT_NAMED],
         env=os.environ | {"PYTHONPATH": path},
-        check=False,
-        stdout=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    )
+        text=True,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            for name in names:
+                print(name, file=process.stdin, flush=True)
+                if not process.stdout.readline():
+                    break
+            process.stdin.close()
