@@ -16,6 +16,7 @@ from curate.cli import USAGE, as_json, fail, guarded
 
 if TYPE_CHECKING:
     from stages.ingest.doctor import Report
+    from stages.ingest.trial import Trial
 
 _WIDTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -32,12 +33,15 @@ def doctor(file: Path, encodings: tuple[str, ...], text_field: str, lines: int, 
     """Say what FILE's bytes are and why, what text comes out, and whether it is damaged. What is shown is masked."""
     from stages.ingest.charsets import codec_of
     from stages.ingest.doctor import examine_file
+    from stages.ingest.trial import try_file
 
     for label in encodings:
         if codec_of(label) is None:
             fail(f"--encoding {label}: no charset of this name; write one such as gb18030, big5 or windows-1251", USAGE)
     report = examine_file(str(file), encodings, text_field)
-    data = _data(report, lines) | {"file": str(file), "display": _display()}
+    trial = try_file(str(file), encodings, text_field)
+    data = _data(report, lines) | {"file": str(file), "display": _display(), "ingest": _tried(trial)}
+    data["advice"] += trial.advice
     if json_out:
         click.echo(json.dumps(data, ensure_ascii=False))
     else:
@@ -74,6 +78,18 @@ def _data(report: Report, lines: int) -> dict[str, Any]:
     return data
 
 
+def _tried(trial: Trial) -> dict[str, Any]:
+    """The trial as JSON values, every text in it masked."""
+    from stages.pii.mask import mask
+
+    data = {k: v for k, v in asdict(trial).items() if k != "advice"}
+    for refusal in data["refusals"]:
+        refusal["detail"] = _cut(mask(refusal["detail"]))
+    if trial.excerpt is not None:
+        data["excerpt"] = _cut(mask(trial.excerpt[:20_000]))
+    return data
+
+
 def _cut(text: str, start: int = 0) -> str:
     left, right = "…" if start else "", "…" if len(text) - start > _WIDTH else ""
     return left + text[start : start + _WIDTH] + right
@@ -102,6 +118,7 @@ def _print(data: dict[str, Any]) -> None:
         _say("text (masked):")
         for line in data["text"]:
             _say(f"  {line['line']:>6}  {line['text']}")
+    _print_trial(data["ingest"])
     if data["damage"]:
         _print_damage(data["damage"])
     if data["display"]:
@@ -125,6 +142,17 @@ def _print_reading(reading: dict[str, Any]) -> None:
         _say(f"    offset {loss['offset']}, line {loss['line']}: {loss['hex']} became U+FFFD")
     if reading["replacements"] > len(reading["losses"]):
         _say(f"    and {reading['replacements'] - len(reading['losses'])} more")
+
+
+def _print_trial(trial: dict[str, Any]) -> None:
+    refused = sum(refusal["records"] for refusal in trial["refusals"])
+    first = "" if trial["whole"] else ", of the first records alone"
+    _say(f"as ingest reads it ({trial['format']}): documents {trial['documents']}, unusable {refused}{first}")
+    for refusal in trial["refusals"]:
+        detail = f", {refusal['detail']}" if refusal["detail"] else ""
+        _say(f"  {refusal['records']:>6}  {refusal['reason']} (first: {refusal['first']}{detail})")
+    if trial["excerpt"] is not None:
+        _say(f"  text of the page: {trial['excerpt']}")
 
 
 def _print_damage(damage: dict[str, Any]) -> None:

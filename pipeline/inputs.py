@@ -44,6 +44,9 @@ def expand(pattern: str, base: Path) -> list[str]:
         whole = base / pattern
         listed = [pattern] if whole.is_file() else glob.glob(pattern, root_dir=base, recursive=True)
         located = sorted(str(base / p) for p in listed if (base / p).is_file())
+        lost = next((p for p in sorted(listed) if os.path.islink(base / p) and not (base / p).exists()), None)
+        if lost is not None:
+            raise MissingInputError(f"{lost!r}, which {pattern!r} matches, is a link to nothing: remove or mend it")
     if not located:
         looked = "" if "://" in pattern else f" (looked in {base}); paths are relative to the config file"
         raise MissingInputError(f"no file matches {pattern!r}{looked}")

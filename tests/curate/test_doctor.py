@@ -292,3 +292,14 @@ def test_no_bytes_are_an_error(content: bytes) -> None:
     assert (reading.codec is None) == (reading.rejected is not None)
     assert sum(step.decided for step in reading.steps) <= 1
     look(list(enumerate(reading.text.split("\n"), 1)))
+
+
+def test_what_ingest_makes_of_the_records_is_told_with_personal_data_masked(tmp_path: Path, call: Any) -> None:
+    (tmp_path / "a.jsonl").write_text('{"body":"write to zoe@example.org"}\n{broken\n')
+    told = call("doctor", tmp_path / "a.jsonl").stdout
+    assert "as ingest reads it (jsonl): documents 0, unusable 2\n" in told
+    assert f"       1  bad_json (first: {tmp_path}/a.jsonl:2, not JSON" in told
+    assert "  text_field: body   # on the source" in told and "zoe@" not in told
+    (tmp_path / "d.html").write_text("<body><p>Ask zoe@example.org about the ferries of this long evening.</p></body>")
+    data = json.loads(call("doctor", tmp_path / "d.html", "--json").stdout)
+    assert data["ingest"]["excerpt"] == "Ask <|email|> about the ferries of this long evening."

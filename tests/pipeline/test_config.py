@@ -341,3 +341,14 @@ def test_closing_steps_come_last_by_themselves(tmp_path: Path) -> None:
         "language",
         "curated",
     ]
+
+
+def test_a_link_to_nothing_that_a_pattern_matches_is_an_error_before_any_work(tmp_path: Path) -> None:
+    project = small(tmp_path)
+    (tmp_path / "inputs/lost.jsonl").symlink_to(tmp_path / "nowhere")
+    project.config(sources=[{"name": "notes", "path": "inputs/*.jsonl"}])
+    with pytest.raises(ConfigError) as caught:
+        project.run()
+    assert caught.value.message == (
+        "'inputs/lost.jsonl', which 'inputs/*.jsonl' matches, is a link to nothing: remove or mend it"
+    )
