@@ -12,7 +12,7 @@ from pipeline.config import RunConfig, load
 from pipeline.engines import LocalEngine
 from pipeline.execution import Policy
 from pipeline.observe import Observer
-from pipeline.runner import Outcome
+from pipeline.runner import Outcome, read_run
 from pipeline.runner import run as run_pipeline
 from stages.registry import registry
 
@@ -109,6 +109,18 @@ def start(
         from pipeline.config import ConfigError
 
         raise ConfigError(config.file, None, "--until", f"no stage {until!r}; this config has: {', '.join(names)}")
+    if (
+        limit is not None
+        and not policy.dry
+        and (before := read_run(root)).get("stages")
+        and before.get("limit") is None
+    ):
+        from pipeline.config import ConfigError
+
+        advice = "leave out --run-dir (a trial gets a folder of its own), or name another folder"
+        raise ConfigError(
+            config.file, None, "--limit", f"{root} holds a whole run, which a trial would replace: {advice}"
+        )
     for use in config.stages:
         for warning in use.stage.foretell(use.params)[1]:
             observer.note(f"{use.name}: {warning}")

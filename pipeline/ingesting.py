@@ -36,9 +36,10 @@ SMALL_FILE: Final = 1 << 20
 """Bytes from which on a file is no part of a bundle."""
 
 BUNDLE_FILES: Final = (64, 1024)
-"""Least and most files of a bundle; between them it ends where the hash of a label says so, once in 256 labels."""
+"""Files from which on a bundle may end, and files of the largest."""
 
-BUNDLE_BYTES: Final = 16 << 20
+BUNDLE_BYTES: Final = (2 << 20, 16 << 20)
+"""The same in bytes. Between the bounds the hash of a label says where it ends: after 256 files or 4 MB on average."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def ingest(context: StageContext, hash_of: Callable[[str], str]) -> list[Shard]:
 def bundles(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, ...]]:
     """The files of one source, in their order, as the tasks read them."""
     few = len(files) <= FEW_FILES
-    least, most = BUNDLE_FILES
+    (least, most), (least_bytes, most_bytes) = BUNDLE_FILES, BUNDLE_BYTES
     open_: list[InputFile] = []
     size = 0
     for file in files:
@@ -79,8 +80,9 @@ def bundles(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, ...]]:
             continue
         open_.append(file)
         size += file.size
-        ends = hashlib.blake2b(file.label.encode(), digest_size=1).digest() == b"\0"
-        if size >= BUNDLE_BYTES or len(open_) >= most or (ends and len(open_) >= least):
+        chance = int.from_bytes(hashlib.blake2b(file.label.encode(), digest_size=4).digest()) / (1 << 32)
+        ends = chance < max(1 / 256, file.size / (2 * least_bytes))
+        if size >= most_bytes or len(open_) >= most or (ends and (len(open_) >= least or size >= least_bytes)):
             yield tuple(open_)
             open_, size = [], 0
     if open_:

@@ -175,13 +175,14 @@ class License(Judge):
     def link(cls, params: LicenseParams, stages: Sequence[Any], sources: Sequence[Source]) -> LicenseParams:
         """Raises ValueError for a source whose own licence has no reading: all its documents would be dropped."""
         for source in sources:
-            if source.license is None or params.allow_unknown or read(source.license).status in READABLE:
+            given = source.license
+            if given is None or params.allow_unknown or (given.strip() and read(given).status in READABLE):
                 continue
-            near = _nearest(source.license)
-            hint = f"; did you mean {near!r}?" if near else ""
+            near = _nearest(given)
+            hint = f"; did you mean {near!r}?" if near else "."
             raise ValueError(
-                f"`license: {source.license}` of source {source.name!r} is no SPDX expression{hint or '.'} All of "
-                "it would be dropped as license_unknown: write an SPDX expression (LicenseRef-NAME for a licence that "
+                f"`license: {given or repr(given)}` of source {source.name!r} is no SPDX expression{hint} All of it "
+                "would be dropped as license_unknown: write an SPDX expression (LicenseRef-NAME for a licence that "
                 "SPDX does not list), or `allow_unknown: true` in the stage"
             )
         return params

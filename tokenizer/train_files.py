@@ -38,6 +38,7 @@ from tokenizer.trainer import (
 )
 
 MANIFEST = "manifest.json"
+EXPORTED = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "*.tiktoken", "special_tokens.json")
 _BATCH_CHARACTERS = 1 << 22
 SHOWN = 100  # skipped records listed in the report; all are counted
 
@@ -190,6 +191,9 @@ def publish(
         text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         (work / MANIFEST).write_text(text, "utf-8", newline="\n")
         out.mkdir(exist_ok=True)
+        if (out / MANIFEST).exists():  # exports of the tokenizer that lay here before, which this one lacks
+            for stale in sorted({p for name in EXPORTED for p in out.glob(name)} - {out / p.name for p in paths}):
+                stale.unlink()
         for path in [*paths, work / MANIFEST]:
             os.replace(path, out / path.name)
     finally:

@@ -45,11 +45,14 @@ def try_file(path: str, declared: Sequence[str] = (), text_field: str = "text") 
     """Read the first records of a file as a source without other settings would."""
     given = {"name": "file", "path": path, "text_field": text_field, "encoding": declared[0] if declared else None}
     source = Source.model_validate(given)
+    label = path.encode("utf-8", "surrogateescape").decode(
+        "utf-8", "backslashreplace"
+    )  # as the names of a source's files
     form = "archive" if is_archive(path) else format_of(path, source)
     refused: dict[str, Refusal] = {}
     documents, whole, excerpt = 0, True, None
     try:
-        for read in Ingest.read(path, path, source, IngestParams.model_validate({})):
+        for read in Ingest.read(path, label, source, IngestParams.model_validate({})):
             if form == "html" and read.documents.num_rows:
                 excerpt = read.documents["text"][0].as_py()
             documents += read.documents.num_rows
@@ -59,7 +62,7 @@ def try_file(path: str, declared: Sequence[str] = (), text_field: str = "text") 
                 whole = False
                 break
     except UnreadableFileError as error:
-        _count(refused, error.reason, path, error.detail)
+        _count(refused, error.reason, label, error.detail)
     advice = tuple(_advice(path, form, documents, refused)) if refused else ()
     return Trial(form, documents, tuple(refused.values()), whole, excerpt, advice)
 

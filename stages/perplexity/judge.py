@@ -70,7 +70,8 @@ class PerplexityParams(Params):
     memory: int = decides(
         4 << 30,
         ge=64 << 20,
-        description="Bytes (or 8GB, 500MB) training may take, from 384MB; what does not fit is sorted in files.",
+        description="Bytes (or 8GB, 500MB) training may take; what does not fit is sorted in files. Less than 384MB is "
+        "not kept: Python and its libraries take most of that.",
     )
     min_tokens: int = Field(default=10, ge=1, description="A document with fewer units is unscored (too_short).")
     unscored: Literal["keep", "drop"] = decides(

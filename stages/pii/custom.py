@@ -19,7 +19,9 @@ def find(text: str, recogniser: Custom) -> Iterator[Span]:
     compiled = checked(recogniser.pattern)
     for match in matches(compiled, text):
         start, end = match.span(1 if compiled.groups else 0)
-        if start < 0 or start == end or (recogniser.context and not has_context(text, start, words, signs)):
+        if start == end:  # the group took no part, or holds nothing: better all of the match than none
+            start, end = match.span()
+        if start == end or (recogniser.context and not has_context(text, start, words, signs)):
             continue
         if recogniser.validator is None or _VALIDATORS[recogniser.validator](re.sub("[^0-9A-Za-z]", "", match[0])):
             yield Span(start, end, recogniser.name, f"custom_{recogniser.name}", 1.0)

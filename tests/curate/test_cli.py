@@ -336,3 +336,12 @@ def test_the_curve_of_the_bands_is_told_before_a_run_and_so_is_one_that_finds_to
     planned = call("plan", "config.yaml", "--json").stdout
     (curve,) = json.loads(planned)["foretold"]["minhash"]
     assert curve.startswith("16 bands of 8 rows") and "94.7% at 0.8" in curve
+
+
+def test_a_trial_never_replaces_a_whole_run(project: Project, call: Call) -> None:
+    assert call("run", "config.yaml", "--run-dir", "here", "--allow-code").exit_code == 0
+    refused = call("run", "config.yaml", "--run-dir", "here", "--limit", "3", "--allow-code")
+    assert refused.exit_code == 2
+    assert "--limit: here holds a whole run, which a trial would replace: leave out --run-dir" in refused.stderr
+    assert "nothing to compute" in call("run", "config.yaml", "--run-dir", "here", "--allow-code").stdout
+    assert call("run", "config.yaml", "--run-dir", "trial", "--limit", "3", "--allow-code").exit_code == 0

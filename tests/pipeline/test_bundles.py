@@ -30,7 +30,7 @@ def test_bundles_are_runs_of_neighbours_within_their_bounds(sizes: list[int | No
         if len(bundle) > 1:
             assert len(bundle) <= BUNDLE_FILES[1]
             assert all(f.size is not None and f.size < SMALL_FILE for f in bundle)
-            assert sum(f.size or 0 for f in bundle[:-1]) < BUNDLE_BYTES
+            assert sum(f.size or 0 for f in bundle[:-1]) < BUNDLE_BYTES[1]
     if len(files) <= FEW_FILES:
         assert all(len(bundle) == 1 for bundle in found)
 
@@ -43,6 +43,18 @@ def test_one_file_more_changes_one_bundle_and_at_most_one_that_was_cut_there(at:
     after = set(bundles(more))
     assert 10 <= len(before) <= 80
     assert len(after - before) <= 3  # the bundle itself, and the next where the new file or its neighbours end one
+
+
+@pytest.mark.parametrize("size", [3_000, 60_000, 300_000, 700_000])
+def test_one_file_more_changes_few_bundles_whatever_the_size_of_files(size: int) -> None:
+    """Where bundles ended by their size alone, one file shifted the ends of all that follow."""
+    files = listed(3000, size)
+    before = set(bundles(files))
+    changed = []
+    for at in range(0, 3000, 50):
+        more = [*files[:at], InputFile("/in/new", f"{at:06}.aaa", size), *files[at:]]
+        changed.append(len(set(bundles(more)) - before))
+    assert sum(changed) / len(changed) <= 2 and max(changed) <= 6
 
 
 def pages(folder: Path, count: int = 90) -> Project:

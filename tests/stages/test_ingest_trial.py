@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,10 @@ def test_a_file_of_good_records_gets_no_advice(tmp_path: Path) -> None:
     assert trial.advice == () and trial.refusals == (
         Refusal("not_object", 1, f"{tmp_path}/a.jsonl:2", "the line is an array, not an object"),
     )
+
+
+def test_a_file_name_that_is_no_utf_8_is_spelled_as_in_a_run(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/x\xff.jsonl")
+    Path(path).write_text("[1]\n")
+    (refusal,) = try_file(path).refusals
+    assert refusal.first.endswith("/x\\xff.jsonl:1")

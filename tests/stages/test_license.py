@@ -136,6 +136,7 @@ def test_each_distinct_text_is_parsed_once() -> None:
         ("CC0", {}, "`license: CC0` of source 'essays' is no SPDX expression; did you mean 'CC0-1.0'?"),
         ("all rights reserved", {}, "LicenseRef-NAME for a licence that SPDX does not list"),
         ("MIT AND", {}, "is no SPDX expression"),
+        ("", {}, "`license: ''` of source"),
         ("CC0", {"allow_unknown": True}, None),
         ("LicenseRef-mine", {}, None),
         ("mit or GPL-2.0-only", {}, None),

@@ -194,3 +194,8 @@ def test_names_of_an_installed_model_are_replaced(tmp_path: Path, monkeypatch: p
     result = scrub(text, [], params)
     assert result.text == "<|person|> (<|email|>) of <|place|>\n" * 3_000
     sys.modules.pop("toy_names", None)
+
+
+@pytest.mark.parametrize("pattern", [r"(x)?B-[0-9]{4}", "B-()[0-9]{4}", r"B-(?=[0-9])()[0-9]+"])
+def test_where_the_group_of_a_custom_recogniser_holds_nothing_all_of_the_match_goes(pattern: str) -> None:
+    assert scrub("pass B-1234 please", [], custom(pattern=pattern)).text == "pass <|badge|> please"

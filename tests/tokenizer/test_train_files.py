@@ -154,3 +154,13 @@ def test_a_search_that_does_not_end_names_file_document_and_expression(tmp_path,
     message = r"d\.jsonl: document 2: the expression '\(a\|aa\)\+\$' did not finish on a text of 61 characters"
     with pytest.raises(ValueError, match=message):
         train_files([tmp_path / "d.jsonl"], tmp_path / "t", vocab_size=258, pattern="(a|aa)+$", threads=1)
+
+
+def test_exports_that_the_new_tokenizer_lacks_do_not_stay_in_its_folder(exports, tmp_path):
+    out = tmp_path / "out"
+    train_files(write(tmp_path / "in", "text"), out, vocab_size=290, specials=["<|k|>"])
+    assert (out / "tokenizer.tiktoken").exists()
+    (out / "notes.txt").write_text("kept")
+    report = train_files(write(tmp_path / "in", "text"), out, vocab_size=290, normalization="NFC")
+    assert sorted(p.name for p in out.iterdir()) == sorted([*report["files"], "notes.txt"])
+    assert not (out / "tokenizer.tiktoken").exists()
