@@ -51,11 +51,11 @@ def texts_of_files(paths: Sequence[Path], field: str) -> Iterator[tuple[pa.Array
     """Texts of text, JSON Lines and Parquet files, with the file's name; unusable records are said."""
     import pyarrow as pa
 
-    from tokenizer.documents import read_documents
+    from tokenizer.documents import name_of, read_documents
 
     for path in paths:
         for texts in _batches(read_documents(path, field, say_skipped)):
-            yield pa.array(texts, pa.large_string()), [path.name] * len(texts)
+            yield pa.array(texts, pa.large_string()), [name_of(path)] * len(texts)
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -76,18 +76,19 @@ def ingested(paths: Sequence[Path], field: str) -> Iterator[Batch]:
     from pipeline.sources import Source, UnreadableFileError
     from stages.ingest import Ingest, IngestParams
     from tokenizer.compare import Batch
+    from tokenizer.documents import name_of
 
     lost = 0
     for path in paths:
         source = Source.model_validate({"name": "files", "path": str(path), "text_field": field})
         try:
-            for read in Ingest.read(str(path), path.name, source, IngestParams.model_validate({})):
+            for read in Ingest.read(str(path), name_of(path), source, IngestParams.model_validate({})):
                 for row in read.quarantine.to_pylist()[: max(_SHOWN - lost, 0)]:
                     click.echo(f"skipped {row['record']}: {row['reason']} {row['detail']}", err=True)
                 lost += read.quarantine.num_rows
                 if n := read.documents.num_rows:
                     yield Batch(
-                        read.documents["text"], read.documents["record"].to_pylist(), {"source": [path.name] * n}
+                        read.documents["text"], read.documents["record"].to_pylist(), {"source": [name_of(path)] * n}
                     )
         except UnreadableFileError as error:
             fail(f"{error}; mend the file or leave it out", USAGE)

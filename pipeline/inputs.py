@@ -60,7 +60,7 @@ def source_files(patterns: str | list[str], base: Path) -> list[InputFile]:
     locations = sorted({location for pattern in listed for location in expand(pattern, base)})
     roots = [_fixed_folder(p if "://" in p else (base / p).as_posix()) for p in listed]
     root = _common(roots)
-    files = [InputFile(location, _utf8(_below(root, location)), _size(location)) for location in locations]
+    files = [InputFile(location, spelled(_below(root, location)), _size(location)) for location in locations]
     return sorted(files, key=lambda f: f.label)
 
 
@@ -83,7 +83,7 @@ def _common(folders: list[str]) -> str:
     return f"{protocol}://{posixpath.commonpath([f.partition('://')[2] for f in folders])}"
 
 
-def _utf8(label: str) -> str:
+def spelled(label: str) -> str:
     """A label that can be stored: bytes of a file name that are no UTF-8 are spelled out."""
     return label.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 

@@ -32,6 +32,11 @@ class Skipped:
     detail: str
 
 
+def name_of(path: Path) -> str:
+    """A file's name, which can be stored: bytes of it that are no UTF-8 are spelled out."""
+    return path.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 class TruncatedError(Exception):
     """A compressed stream ends early or is damaged."""
 
@@ -57,9 +62,9 @@ def _whole(path: Path, skip: Callable[[Skipped], None]) -> Iterator[str]:
         data = b"".join(_chunks(path))
         yield data.decode("utf-8-sig")
     except TruncatedError as error:
-        skip(Skipped(path.name, 0, "truncated", str(error)))
+        skip(Skipped(name_of(path), 0, "truncated", str(error)))
     except UnicodeDecodeError as error:
-        skip(Skipped(path.name, 0, "invalid_utf8", f"byte {error.start}: {error.reason}"))
+        skip(Skipped(name_of(path), 0, "invalid_utf8", f"byte {error.start}: {error.reason}"))
 
 
 def _json_lines(path: Path, text_field: str, skip: Callable[[Skipped], None]) -> Iterator[str]:
@@ -77,18 +82,18 @@ def _json_lines(path: Path, text_field: str, skip: Callable[[Skipped], None]) ->
                 try:
                     line.decode()
                 except UnicodeDecodeError as bad:
-                    skip(Skipped(path.name, number, "invalid_utf8", f"byte {bad.start}: {bad.reason}"))
+                    skip(Skipped(name_of(path), number, "invalid_utf8", f"byte {bad.start}: {bad.reason}"))
                 else:
-                    skip(Skipped(path.name, number, "invalid_json", error.msg))
+                    skip(Skipped(name_of(path), number, "invalid_json", error.msg))
                 continue
             if not isinstance(record, dict):
-                skip(Skipped(path.name, number, "invalid_json", "not an object"))
+                skip(Skipped(name_of(path), number, "invalid_json", "not an object"))
             elif not isinstance(record.get(text_field), str):
-                skip(Skipped(path.name, number, "no_text", f"no string in {text_field!r}"))
+                skip(Skipped(name_of(path), number, "no_text", f"no string in {text_field!r}"))
             else:
                 yield record[text_field]
     except TruncatedError as error:
-        skip(Skipped(path.name, number + 1, "truncated", str(error)))
+        skip(Skipped(name_of(path), number + 1, "truncated", str(error)))
 
 
 def _rows(path: Path, text_field: str, skip: Callable[[Skipped], None]) -> Iterator[str]:
@@ -111,7 +116,7 @@ def _rows(path: Path, text_field: str, skip: Callable[[Skipped], None]) -> Itera
             for text in batch.column(0).to_pylist():
                 row += 1
                 if text is None:
-                    skip(Skipped(path.name, row, "no_text", f"{text_field!r} is null"))
+                    skip(Skipped(name_of(path), row, "no_text", f"{text_field!r} is null"))
                 else:
                     yield text
 

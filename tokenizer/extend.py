@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from tokenizer import tokens
 from tokenizer.counts import ParallelCounter, merge_counts, total_counts
-from tokenizer.documents import Skipped
+from tokenizer.documents import Skipped, name_of
 from tokenizer.model import Tokenizer
 from tokenizer.train_files import MANIFEST, SHOWN, count_file, identity, named_documents, publish, summary
 from tokenizer.trainer import (
@@ -139,7 +139,7 @@ def extend_files(
         ):
             size = count_file(path, counting, text_field, skipped)
             counter = counting.result()
-        parts.append(_with_source(counter.table(), path.name))
+        parts.append(_with_source(counter.table(), name_of(path)))
         inputs.append({**identity(path), "documents": counter.documents, "text_bytes": size})
     facts = {
         "inputs": sorted(inputs, key=lambda entry: (entry["name"], entry["blake2b"])),

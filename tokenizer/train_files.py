@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokenizer.counts import ParallelCounter
-from tokenizer.documents import Skipped, read_documents
+from tokenizer.documents import Skipped, name_of, read_documents
 from tokenizer.export import Exports, write_exports
 from tokenizer.expressions import SlowExpressionError
 from tokenizer.model import Tokenizer
@@ -165,7 +165,7 @@ def identity(path: Path) -> dict[str, Any]:
     """Name, BLAKE2b (16 bytes, hex) and size of a file."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    return {"name": path.name, "blake2b": digest, "bytes": path.stat().st_size}
+    return {"name": name_of(path), "blake2b": digest, "bytes": path.stat().st_size}
 
 
 def _add(counter: ParallelCounter, batch: list[str]) -> int:

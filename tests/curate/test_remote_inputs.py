@@ -24,7 +24,7 @@ BUCKET = "corpus"
 @pytest.fixture(scope="module")
 def store() -> Iterator[Any]:
     """A client of an S3 server with one bucket; processes started meanwhile find the server in their environment."""
-    boto3 = pytest.importorskip("boto3")
+    import boto3
     from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

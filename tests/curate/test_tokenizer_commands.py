@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,3 +127,20 @@ def test_settings_that_cannot_work_are_one_message_with_line_and_key(
     assert result.exit_code == 2 and f"c.yaml:{line}: " in result.stderr and message in result.stderr
     assert "validation error" not in result.stderr and "pydantic" not in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_name_that_is_no_utf_8_is_taken_by_every_command_and_spelled_out(
+    tmp_path: Path, call: Callable[..., Result]
+) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/x\xff.txt")
+    Path(path).write_text("the ferry leaves at nine, the other ferry at ten " * 20)
+    trained, more = str(tmp_path / "trained"), str(tmp_path / "more")
+    for arguments in (
+        ["train", path, "--out", trained, "--vocab-size", "265"],
+        ["extend", trained, "-o", more, "--from", path, "--vocab-size", "270"],
+        ["compare", trained, more, path, "--json"],
+    ):
+        result = call("tokenizer", *arguments)
+        assert result.exit_code == 0, result.output
+    assert "x\\\\xff.txt" in result.stdout
+    assert "x\\\\xff.txt" in (tmp_path / "more" / "manifest.json").read_text("utf-8")
