@@ -144,7 +144,8 @@ def canonical(license_id: str) -> str:
 
 def _nearest(license_id: str) -> str | None:
     public = {low: key for low, key in _spellings().items() if not low.startswith("licenseref-")}
-    near = difflib.get_close_matches(license_id.strip().lower().replace(" ", "-"), public, n=1, cutoff=0.5)
+    spelled = re.sub(r"-licen[cs]e\b", "", license_id.strip().lower().replace(" ", "-"))  # "MIT License"
+    near = difflib.get_close_matches(spelled, public, n=1, cutoff=0.5)
     return public[near[0]] if near else None
 
 

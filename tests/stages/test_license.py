@@ -134,6 +134,8 @@ def test_each_distinct_text_is_parsed_once() -> None:
     ("license", "params", "message"),
     [
         ("CC0", {}, "`license: CC0` of source 'essays' is no SPDX expression; did you mean 'CC0-1.0'?"),
+        ("MIT License", {}, "did you mean 'MIT'?"),
+        ("Apache License 2.0", {}, "did you mean 'Apache-2.0'?"),
         ("all rights reserved", {}, "LicenseRef-NAME for a licence that SPDX does not list"),
         ("MIT AND", {}, "is no SPDX expression"),
         ("", {}, "`license: ''` of source"),
