@@ -10,6 +10,7 @@ All but Parquet may be compressed (.gz, .zst). What cannot be used costs one rec
   truncated        a compressed stream ends early; a text file of that kind is not used, lines before the end are
 """
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
@@ -123,16 +124,26 @@ def _rows(path: Path, text_field: str, skip: Callable[[Skipped], None]) -> Itera
 
 def _lines(path: Path) -> Iterator[bytes]:
     """Lines without their \\n; a UTF-8 byte order mark at the start of the file is dropped."""
-    rest = b""
-    first = True
-    for chunk in _chunks(path):
-        rest += chunk
-        if first and len(rest) >= 3:
-            rest, first = rest.removeprefix(b"\xef\xbb\xbf"), False
-        *lines, rest = rest.split(b"\n")
-        yield from lines
-    if rest:
-        yield rest
+    parts: list[bytes] = []  # of the line that has not ended yet
+    for chunk in _without_mark(_chunks(path)):
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            yield b"".join([*parts, lines[0]])
+            yield from lines[1:]
+            parts = []
+        parts.append(rest)
+    if last := b"".join(parts):
+        yield last
+
+
+def _without_mark(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= len(codecs.BOM_UTF8):
+            break
+    yield head.removeprefix(codecs.BOM_UTF8)
+    yield from chunks
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
