@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 
 from tokenizer.conformance import conformance_texts
@@ -88,7 +89,28 @@ def _write(folder: Path, files: dict[str, str]) -> list[Path]:
 def spelled_tokens(tokenizer: Tokenizer) -> dict[int, str]:
     """Bytes and merges in GPT-2's printable byte alphabet, by id, in the order of their ranks."""
     alphabet = byte_alphabet()
-    return {i: "".join(alphabet[b] for b in tokenizer.token_bytes(i)) for i in tokenizer.ordinary_ids}
+    return {i: tokenizer.token_bytes(i).decode("latin-1").translate(alphabet) for i in tokenizer.ordinary_ids}
+
+
+def _hugging_face(tokenizer: Tokenizer, model: dict[str, Any], added: list[dict[str, Any]]) -> dict[str, Any]:
+    """tokenizer.json around a model: how text is normalised and cut, and which tokens are special."""
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    cuts = tokenizer.pattern.steps if tokenizer.pattern.splits else ()
+    steps: list[dict[str, Any]] = [
+        {"type": "Split", "pattern": {"Regex": cut}, "behavior": "Isolated", "invert": False} for cut in cuts
+    ]
+    steps.append(byte_level)
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": None if tokenizer.normalization == "none" else {"type": tokenizer.normalization},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+        "post_processor": None,
+        "decoder": byte_level,
+        "model": model,
+    }
 
 
 def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
@@ -97,12 +119,6 @@ def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
     vocab = {token: i for i, token in spelled.items()}
     if not tokenizer.in_order:  # the library numbers tokens that its vocabulary does not hold anew, behind all others
         vocab |= tokenizer.special_tokens
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    cuts = tokenizer.pattern.steps if tokenizer.pattern.splits else ()
-    steps: list[dict[str, Any]] = [
-        {"type": "Split", "pattern": {"Regex": cut}, "behavior": "Isolated", "invert": False} for cut in cuts
-    ]
-    steps.append(byte_level)
     added = [
         {
             "id": i,
@@ -127,17 +143,6 @@ def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
         "vocab": vocab,
         "merges": [[spelled[left], spelled[right]] for left, right in tokenizer.merges.tolist()],
     }
-    content = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": added,
-        "normalizer": None if tokenizer.normalization == "none" else {"type": tokenizer.normalization},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
-        "post_processor": None,
-        "decoder": byte_level,
-        "model": model,
-    }
     config = {
         "added_tokens_decoder": {str(a["id"]): {k: v for k, v in a.items() if k != "id"} for a in added},
         "additional_special_tokens": list(tokenizer.specials),
@@ -146,7 +151,7 @@ def hugging_face_files(tokenizer: Tokenizer) -> dict[str, str]:
     }
     if "<|endoftext|>" in tokenizer.special_tokens:
         config["eos_token"] = "<|endoftext|>"
-    return {"tokenizer.json": _json(content), "tokenizer_config.json": _json(config)}
+    return {"tokenizer.json": _json(_hugging_face(tokenizer, model, added)), "tokenizer_config.json": _json(config)}
 
 
 def gpt2_files(tokenizer: Tokenizer) -> dict[str, str]:
@@ -164,7 +169,7 @@ def tiktoken_files(tokenizer: Tokenizer, name: str) -> dict[str, str]:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
 # --- what cannot be carried ---------------------------------------------------------------------------------------
@@ -236,9 +241,8 @@ def _gpt2_encoder(tokenizer: Tokenizer, paths: Sequence[Path]) -> Encode:
     """The two files with our pattern and special tokens set by hand, since they do not carry them."""
     import tokenizers
 
-    whole = json.loads(hugging_face_files(tokenizer)["tokenizer.json"])
-    whole["model"] = json.loads(tokenizers.Tokenizer(tokenizers.models.BPE()).to_str())["model"]
-    whole["added_tokens"] = []
+    empty = json.loads(tokenizers.Tokenizer(tokenizers.models.BPE()).to_str())["model"]
+    whole = _hugging_face(tokenizer, empty, [])
     loaded = tokenizers.Tokenizer.from_str(json.dumps(whole))
     loaded.model = tokenizers.models.BPE.from_file(str(paths[0]), str(paths[1]))
     loaded.add_special_tokens([tokenizers.AddedToken(s, normalized=False) for s in tokenizer.specials])

@@ -10,6 +10,8 @@ import re
 from functools import cache
 from importlib.metadata import version
 
+import numpy as np
+
 from tokenizer.patterns import Pattern
 
 _CLASS = re.compile(r"\\[pP]\{(\w+)\}|\\([sS])")
@@ -31,7 +33,8 @@ def unicode_differences(pattern: Pattern) -> dict[str, dict[str, str]]:
 
 @cache
 def _every_character() -> str:
-    return "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    points = np.concatenate([np.arange(0xD800), np.arange(0xE000, 0x110000)])
+    return points.astype("<u4").tobytes().decode("utf-32-le")
 
 
 @cache
