@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 bad usage or config, 3 quarantine limit passed, 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -87,6 +88,20 @@ class Lazy(click.Group):
 @click.version_option(package.__version__, prog_name="curate")
 def main() -> None:
     """Turn raw text into a clean corpus and a tokenizer, and show where every token came from."""
+
+
+class RegularFile(click.Path):
+    """A file that is there and ends: a pipe or a device is refused, since reading it may wait for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.is_file():
+            kind = "a named pipe" if path.is_fifo() else "a device or socket"
+            self.fail(f"{click.format_filename(path)!r} is {kind}, no regular file; save what it gives to a file first")
+        return path
 
 
 def run_folder(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from curate.cli import USAGE, as_json, fail, guarded, run_folder
+from curate.results import CELL, FORMATS, format_of, write, write_file
 
 if TYPE_CHECKING:
     from pipeline.stage import Judge
@@ -67,34 +69,50 @@ def _print_rules(root: Path, stage: str | None, json_out: bool) -> None:
 @click.command()
 @run_folder
 @click.argument("query")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: table; with --out what its name says.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write the result to a file (.csv, .json, .md, .parquet), outside of the run folder.")  # fmt: skip
+@click.option("--read", "also", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="PATH",
+              help="A file or folder beside the run that QUERY may read; may be given again.")  # fmt: skip
 @as_json
 @guarded
-def sql(root: Path, query: str, json_out: bool) -> None:
-    """Run QUERY over the views: stages, sources, documents, verdicts, measures_<stage>, edits, quarantine, …"""
-    from rich.console import Console
-    from rich.table import Table
+def sql(root: Path, query: str, form: str | None, out: Path | None, also: tuple[Path, ...], json_out: bool) -> None:
+    """Run QUERY over the views: stages, sources, documents, verdicts, measures_<stage>, edits, quarantine, …
 
-    from report.views import as_json as to_json
+    QUERY asks and changes nothing: it is one SELECT (or DESCRIBE, SUMMARIZE, …) over the views of RUN.
+    """
+    import duckdb
+
+    from report.query import read_only
     from report.views import connect
 
+    if out is not None:
+        form = form or ("json" if json_out else format_of(out))
+        if form is None:
+            fail(
+                f"--out {out}: say which format with --format, or use a name that ends in .csv, .json or .parquet",
+                USAGE,
+            )
+        if out.resolve().is_relative_to(root.resolve()):
+            fail(f"--out {out}: lies in the run folder, which holds evidence alone; give another place", USAGE)
+    cut = 0
     with connect(root) as db:
-        cursor = db.execute(query)
-        if cursor is None or not cursor.description:
-            fail("the query is empty or gives no rows", USAGE)
-        names = [d[0] for d in cursor.description]
-        while json_out and (some := cursor.fetchmany(1000)):
-            for row in some:
-                click.echo(to_json(dict(zip(names, row, strict=True))))
-        rows = cursor.fetchall()
-    if json_out:
-        return
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        shown.add_column(name, overflow="fold")
-    for row in rows:
-        shown.add_row(*("NULL" if v is None else str(v) for v in row))
-    width = None if Console().is_terminal else 10_000  # a pipe has no width: nothing is folded
-    Console(highlight=False, markup=False, width=width).print(shown)
+        read_only(db, root, query, also)
+        try:
+            if out is not None:
+                write_file(db, query, str(form), out)
+            else:
+                form = form or ("json" if json_out else "table")
+                cut = write(db.execute(query), form, sys.stdout, sys.stdout.isatty())
+        except duckdb.PermissionException as error:
+            said = str(error).splitlines()[0].removeprefix("Permission Error: ")
+            fail(f"{said}: a query reads the files of its run; `--read PATH` names others that it may read", USAGE)
+    if out is not None:
+        click.echo(f"wrote {out}", err=True)
+    if cut:
+        click.echo(
+            f"{cut} values are cut to {CELL} characters; --format csv, json or markdown prints them whole", err=True
+        )
 
 
 @click.command()

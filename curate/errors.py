@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 
@@ -19,6 +20,7 @@ def explain(error: Exception) -> tuple[str, int] | None:
     from pipeline.runner import QuarantineLimitError
     from pipeline.sources import UnreadableFileError
     from report.look import NotFoundError
+    from report.query import QueryError
     from report.views import NoRunError
     from stages.dedup.runs import NoStageError
     from stages.dedup.similar import NoShingleError
@@ -28,7 +30,7 @@ def explain(error: Exception) -> tuple[str, int] | None:
             return str(error), 2
         case MissingInputError():
             return str(error), 2
-        case NoRunError() | NotFoundError() | NoStageError() | NoShingleError():
+        case NoRunError() | NotFoundError() | NoStageError() | NoShingleError() | QueryError():
             return str(error), 2
         case QuarantineLimitError():
             return str(error), 3
@@ -41,11 +43,35 @@ def explain(error: Exception) -> tuple[str, int] | None:
             return f"{error}{more}; finished work is kept, run again to go on{details}", 1
         case StrictError() | RunLockedError() | ConservationError():
             return str(error), 1
+        case duckdb.ParserException() | duckdb.BinderException() | duckdb.CatalogException():
+            return f"the query failed: {error}", 1
         case duckdb.Error() | pa.lib.ArrowInvalid() if "parquet" in str(error).lower():
             advice = "`curate verify RUN` names damaged files, `curate run CONFIG` makes them again"
             return f"a file of the run cannot be read: {error}; {advice}", 1
         case duckdb.Error():
             return f"the query failed: {error}", 1
         case OSError() if error.filename or error.errno:
-            return f"{error}", 1
+            return of_system(error), 1
     return None
+
+
+_ADVICE = {
+    errno.ENOENT: "check the path; its folder must be there",
+    errno.EACCES: "give yourself access, or another path",
+    errno.EPERM: "give yourself access, or another path",
+    errno.EROFS: "give a path that can be written",
+    errno.EISDIR: "give a file",
+    errno.ENOTDIR: "a part of the path is a file: give a folder",
+    errno.EEXIST: "a file of this name is in the way: give another path",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ENOSPC: "make room and run the same command again",
+    errno.EDQUOT: "make room and run the same command again",
+    errno.EMFILE: "allow more open files (ulimit -n)",
+}
+
+
+def of_system(error: OSError) -> str:
+    """What the system refused: where, why, and what helps."""
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+    advice = _ADVICE.get(error.errno or 0)
+    return f"{where}{error.strerror or error}" + (f"; {advice}" if advice else "")

@@ -77,7 +77,7 @@ def load(file: Path, registry: Registry, overrides: Sequence[str] = ()) -> RunCo
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(shown, None, "", f"cannot be read: {error}") from error
+        raise ConfigError(shown, None, "", _unreadable(error)) from error
     try:
         data, lines = yaml_lines.load(text)
     except yaml_lines.YamlError as error:
@@ -85,6 +85,18 @@ def load(file: Path, registry: Registry, overrides: Sequence[str] = ()) -> RunCo
     if not isinstance(data, dict):
         raise ConfigError(shown, 1, "", "a config is a mapping with at least `name`, `sources` and `stages`")
     return _Check(shown, lines, registry).run(data, file.parent, overrides)
+
+
+def _unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Why a config cannot be read, and what to do."""
+    match error:
+        case FileNotFoundError():
+            return "there is no such config; check the path, or write one with: curate init DIR"
+        case IsADirectoryError():
+            return "is a folder; give the config in it, such as its curate.yaml"
+        case UnicodeDecodeError():
+            return f"is no UTF-8 text (byte {error.start}); save it as UTF-8, or give the YAML file of the run"
+    return f"cannot be read: {error.strerror or error}; give yourself access to it, or a copy"
 
 
 def check_params(kind: type[M], value: Any, stage: str, registry: Registry, shown: str) -> M:

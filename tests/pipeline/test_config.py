@@ -283,10 +283,12 @@ def test_a_memory_size_that_is_none_or_too_small_is_refused(tmp_path: Path, give
 
 
 def test_a_config_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
+    with pytest.raises(ConfigError, match=r"absent\.yaml: there is no such config; check the path"):
         load(tmp_path / "absent.yaml", registry())
+    with pytest.raises(ConfigError, match=r"is a folder; give the config in it"):
+        load(tmp_path, registry())
     (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9\n")
-    with pytest.raises(ConfigError, match=r"latin\.yaml: cannot be read: 'utf-8'"):
+    with pytest.raises(ConfigError, match=r"latin\.yaml: is no UTF-8 text \(byte 9\); save it as UTF-8"):
         load(tmp_path / "latin.yaml", registry())
 
 
