@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from curate.cli import USAGE, as_json, fail, guarded
+from curate.cli import USAGE, RegularFile, as_json, fail, guarded
 
 if TYPE_CHECKING:
     from stages.ingest.doctor import Report
@@ -23,7 +23,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=RegularFile())
 @click.option("--encoding", "encodings", multiple=True, metavar="LABEL", help="A declared charset, as in the config.")
 @click.option("--text-field", default="text", show_default=True, help="Field of JSON Lines and Parquet files.")
 @click.option("--lines", "lines", type=click.IntRange(0), default=5, show_default=True, help="Lines of text to show.")
@@ -65,7 +65,7 @@ def _data(report: Report, lines: int) -> dict[str, Any]:
     }
     if reading is not None:
         data["reading"] = {k: v for k, v in asdict(reading).items() if k != "text"}
-    if findings is not None:
+    if findings is not None and any(line.strip() for _, line in report.places):
         data["damage"] = asdict(findings)
         for found in (data["damage"]["mojibake"], data["damage"]["spelling"]):
             for example in found["examples"] if found else ():
@@ -121,6 +121,8 @@ def _print(data: dict[str, Any]) -> None:
     _print_trial(data["ingest"])
     if data["damage"]:
         _print_damage(data["damage"])
+    else:
+        _say("nothing was read as text here, so damage was not looked for")
     if data["display"]:
         _say(data["display"])
     _say("in the config:")

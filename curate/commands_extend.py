@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from curate.cli import as_json, fail, guarded
+from curate.cli import RegularFile, as_json, fail, guarded
 from curate.tokenizer_inputs import USAGE, curated_rows, folder, load, run_option, text_field
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _MERGED_AT_ONCE = 16  # tables of counts
 @folder
 @click.option("--out", "-o", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write.")
 @click.option("--tokens", "tokens", multiple=True, metavar="T", help="A new special token; may be given again.")
-@click.option("--from", "files", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              metavar="FILE", help="Text to learn further merges from; may be given again.")  # fmt: skip
+@click.option("--from", "files", multiple=True, type=RegularFile(), metavar="FILE",
+              help="Text to learn further merges from; may be given again.")  # fmt: skip
 @run_option
 @click.option("--vocab-size", type=int, help="All ids together, old and new; with --from or --run.")
 @click.option("--tie-rule", help="Default: that of the first training.")
@@ -88,9 +88,11 @@ def _from_run(
     from pipeline.hashing import json_hash
     from pipeline.manifest import read_manifest
     from tokenizer.counts import merge_counts
+    from tokenizer.export import check_name
     from tokenizer.extend import check_extension, write_extension
     from tokenizer.trainer import check_limits, check_specials
 
+    check_name(name)
     old = load(folder)
     if vocab_size is None:
         fail("--run needs --vocab-size: how many ids there shall be", USAGE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from curate.cli import as_json, fail, guarded
+from curate.cli import RegularFile, as_json, fail, guarded
 from curate.commands_compare import compare, evaluate
 from curate.commands_extend import extend
 from curate.tokenizer_inputs import folder, load
@@ -22,7 +22,7 @@ def tokenizer() -> None:
 
 
 @tokenizer.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=RegularFile())
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write.")
 @click.option("--vocab-size", required=True, type=int, help="256 bytes, merges and special tokens together.")
 @click.option("--pattern", default="o200k", show_default=True, help="Pre-tokenisation pattern: a name or a regex.")
@@ -176,7 +176,10 @@ def export(folder: Path, out: Path, name: str, json_out: bool) -> None:
     """Write the exports again, each compared with this tokenizer in its own library first."""
     from tokenizer.export import write_exports
 
-    done = write_exports(load(folder), out, name)
+    try:
+        done = write_exports(load(folder), out, name)
+    except ValueError as error:
+        fail(str(error), USAGE)
     if json_out:
         written = [path.name for path in done.paths]
         facts = {"files": written, "refused": done.refused, "unicode_differences": done.unicode_differences}

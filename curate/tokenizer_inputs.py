@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from curate.cli import fail
+from curate.cli import RegularFile, fail
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ _ROWS = 1024  # documents of a run at once
 _SHOWN = 20  # records that could not be used; the others are counted
 
 folder = click.argument("folder", metavar="TOKENIZER", type=click.Path(exists=True, file_okay=False, path_type=Path))
-files = click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+files = click.argument("files", nargs=-1, type=RegularFile())
 run_option = click.option(
     "--run", "run", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A run folder."
 )

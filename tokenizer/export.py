@@ -12,6 +12,7 @@ libraries and reported (`Exports.unicode_differences`). Files are the same bytes
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,9 @@ from tokenizer.reference import byte_alphabet
 from tokenizer.unicode_differences import unicode_differences
 
 Encode = Callable[[str, bool], list[int]]  # text, whether special tokens are allowed
+
+
+LONGEST_NAME = 200  # bytes; file systems take 255
 
 
 class ExportError(Exception):
@@ -44,12 +48,24 @@ class Exports:
     unicode_differences: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
+def check_name(name: str) -> str:
+    """The name of the .tiktoken file. Raises ValueError for one that is no file name by itself."""
+    if not name or re.search(r"[/\\\x00-\x1f\x7f]", name) or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
+        raise ValueError(
+            f"name: {name!r} is no file name; give one without folders of at most {LONGEST_NAME} bytes, such as "
+            "my-tokenizer: it becomes NAME.tiktoken in the output folder"
+        )
+    return name
+
+
 def write_exports(tokenizer: Tokenizer, directory: str | Path, name: str, samples: Iterable[str] = ()) -> Exports:
     """Write every export into a folder (made if absent).
 
     samples: further texts on which the exports must agree, beside the conformance texts. An export of a custom
-    pattern that disagrees is refused; of a named pattern, that is an ExportError with the first differing text.
+    pattern that disagrees is refused; of a named pattern, that is an ExportError with the first differing text. Raises
+    ValueError for a name that is no file name.
     """
+    check_name(name)
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     texts = [*conformance_texts(tokenizer.specials), *samples]

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from tokenizer import tokens
 from tokenizer.counts import ParallelCounter, merge_counts, total_counts
 from tokenizer.documents import Skipped, name_of
+from tokenizer.export import check_name
 from tokenizer.model import Tokenizer
 from tokenizer.train_files import MANIFEST, SHOWN, count_file, identity, named_documents, publish, summary
 from tokenizer.trainer import (
@@ -123,6 +124,7 @@ def extend_files(
     tie_rule: by default that of the first training, as its manifest.json says. The report is that of
     `train_files.train_files`. Raises as that and as `extend`, and TokenizerError for a damaged folder.
     """
+    check_name(name)
     old = Tokenizer.load(folder)
     specials = check_specials([*old.specials, *new_specials])
     rules = Rules(tie_rule or tie_rule_of(folder), min_frequency, max_token_bytes, max_piece_bytes)

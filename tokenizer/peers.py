@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tokenizer.layout import hash_of
 from tokenizer.model import FILE, Tokenizer
-from tokenizer.patterns import GPT2, NAMES, pattern
+from tokenizer.patterns import GPT2, NAMES, Pattern, pattern
 from tokenizer.reference import byte_alphabet
 
 Encoded = tuple[NDArray[np.int64], NDArray[np.int64]]  # ids of all texts, and n + 1 offsets of each text's ids
@@ -57,8 +57,8 @@ class Peer:
     @property
     def pattern(self) -> str:
         """The name of the pattern with these expressions, or the expressions themselves."""
-        named = (name for name in NAMES if name != "llama3" and pattern(name).steps == self.steps)
-        return next(named, " then ".join(self.steps) if self.steps else "none")
+        named = (name for name in NAMES if name != "llama3" and _steps(pattern(name)) == self.steps)
+        return next(named, " then ".join(self.steps))
 
     @cached_property
     def vocabulary_hash(self) -> str | None:
@@ -69,6 +69,11 @@ class Peer:
             return None
         pairs = np.array([(id_of[left], id_of[right]) for left, right in self.merges], np.int64).reshape(-1, 2)
         return hash_of([every[id_] for id_ in range(len(every))], pairs, dict(self.special_tokens))
+
+
+def _steps(chosen: Pattern) -> tuple[str, ...]:
+    """The expressions of a pattern; none for one that does not cut, as in a tokenizer.json without a Split."""
+    return chosen.steps if chosen.splits else ()
 
 
 def load_peer(path: str | Path, expression: str | None = None) -> Peer:
@@ -110,7 +115,7 @@ def _of_ours(ours: Tokenizer) -> Peer:
         kind="curate",
         tokens={i: ours.token_bytes(i) for i in range(ours.vocab_size) if i not in special_ids},
         special_tokens=ours.special_tokens,
-        steps=ours.pattern.steps,
+        steps=_steps(ours.pattern),
         normalization=ours.normalization,
         encode=encode,
         find_merges=lambda: merges,
@@ -145,7 +150,7 @@ def _of_tiktoken(path: Path, expression: str | None) -> Peer:
         kind="tiktoken",
         tokens={rank: token for token, rank in ranks.items()},
         special_tokens=specials,
-        steps=chosen.steps,
+        steps=_steps(chosen),
         normalization="none",
         encode=lambda texts: _flat(encoding.encode_ordinary_batch(texts.to_pylist(), num_threads=1)),
         find_merges=lambda: merges_of_ranks(ranks),

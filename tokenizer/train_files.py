@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from tokenizer.counts import ParallelCounter
 from tokenizer.documents import Skipped, name_of, read_documents
-from tokenizer.export import Exports, write_exports
+from tokenizer.export import Exports, check_name, write_exports
 from tokenizer.expressions import SlowExpressionError
 from tokenizer.model import Tokenizer
 from tokenizer.patterns import DEFAULT
@@ -68,6 +68,7 @@ def train_files(
     Raises ValueError for unusable parameters, before any file is read; FileNotFoundError or ValueError for a file that
     cannot be read at all; ExportError where an export disagrees with our encoder.
     """
+    check_name(name)
     specials = check_specials(specials)
     check_vocab_size(vocab_size, specials)
     check_limits(tie_rule, min_frequency, max_token_bytes, max_piece_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,36 @@ def test_what_ingest_makes_of_the_records_is_told_with_personal_data_masked(tmp_
     (tmp_path / "d.html").write_text("<body><p>Ask zoe@example.org about the ferries of this long evening.</p></body>")
     data = json.loads(call("doctor", tmp_path / "d.html", "--json").stdout)
     assert data["ingest"]["excerpt"] == "Ask <|email|> about the ferries of this long evening."
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("f.txt", b""),
+        ("f.txt", b" \n\n"),
+        ("f.txt", b"\x00\x01\x02" * 9),
+        ("f.pdf", b"%PDF-1.7 x"),
+        ("f.parquet", b"PAR1x"),
+    ],
+)
+def test_where_no_text_was_read_nothing_is_said_about_damage(tmp_path: Path, name: str, content: bytes) -> None:
+    assert examine(tmp_path, content, name=name)["damage"] is None
+    output = run(tmp_path / name)
+    assert "nothing was read as text here, so damage was not looked for" in output
+    assert "no damage" not in output
+
+
+def test_a_pipe_is_refused_at_once_by_every_command_that_reads_files(tmp_path: Path, call: Any) -> None:
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    for arguments in (
+        ["doctor", pipe],
+        ["tokenizer", "train", pipe, "--out", tmp_path / "t", "--vocab-size", 300],
+        ["tokenizer", "evaluate", tmp_path, pipe],
+        ["tokenizer", "compare", tmp_path, tmp_path, pipe],
+        ["tokenizer", "extend", tmp_path, "-o", tmp_path / "t", "--from", pipe],
+    ):
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert "pipe.txt' is a named pipe, no regular file; save what it gives to a file first" in result.stderr
+    assert "is a device or socket, no regular file" in call("doctor", "/dev/null").stderr

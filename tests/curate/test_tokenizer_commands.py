@@ -144,3 +144,26 @@ def test_a_file_name_that_is_no_utf_8_is_taken_by_every_command_and_spelled_out(
         assert result.exit_code == 0, result.output
     assert "x\\\\xff.txt" in result.stdout
     assert "x\\\\xff.txt" in (tmp_path / "more" / "manifest.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "..\\x", "line\nend", "n" * 201, "/tmp/x"])
+def test_a_name_that_is_no_file_name_is_refused_before_any_work(
+    call: Call, folder: Path, tmp_path: Path, name: str
+) -> None:
+    more = ["--from", folder.parent / "a.txt", "--vocab-size", 281]
+    for arguments in (
+        ["extend", folder, "-o", tmp_path / "t", *more],
+        ["extend", folder, "-o", tmp_path / "t", "--tokens", "<|new|>"],
+        ["extend", folder, "-o", tmp_path / "t", "--run", tmp_path, "--vocab-size", 281],
+        ["export", folder, "--out", tmp_path / "t"],
+    ):
+        result = call("tokenizer", *arguments, "--name", name)
+        assert result.exit_code == 2 and result.stderr.startswith("curate: name: "), result.stderr
+        assert " is no file name; give one without folders" in result.stderr
+        assert "it becomes NAME.tiktoken" in result.stderr
+        assert not (tmp_path / "t").exists()
+
+
+def test_a_file_name_of_any_script_is_a_name(call: Call, folder: Path, tmp_path: Path) -> None:
+    result = call("tokenizer", "export", folder, "--out", tmp_path, "--name", "词表 1.0")
+    assert result.exit_code == 0 and (tmp_path / "词表 1.0.tiktoken").is_file()

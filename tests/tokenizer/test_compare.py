@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizer import counts, export, stretches
 from tokenizer.compare import Batch, Comparison, compare, compare_models
 from tokenizer.model import Tokenizer
-from tokenizer.patterns import pattern
+from tokenizer.patterns import NAMES, pattern
 from tokenizer.peers import Peer, load_peer, merges_of_ranks
 from tokenizer.trainer import train
 
@@ -71,22 +71,31 @@ def test_a_tokenizer_is_itself(tmp_path):
     assert found["pieces"]["a_needs_more"] == found["pieces"]["b_needs_more"] == []
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exported")
-    ours = trained("cl100k")
+def written(folder, name):
+    ours = trained(name)
     ours.save(folder)
     files = export.hugging_face_files(ours) | export.tiktoken_files(ours, "x") | export.gpt2_files(ours)
-    for name, content in files.items():
-        (folder / name).write_text(content, "utf-8", newline="\n")
+    for file, content in files.items():
+        (folder / file).write_text(content, "utf-8", newline="\n")
     return folder
 
 
-def test_our_exports_in_their_libraries_are_the_same_tokenizer(exported):
-    ours = load_peer(exported)
-    for theirs in (load_peer(exported / "tokenizer.json"), load_peer(exported / "x.tiktoken", "cl100k")):
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("exported"), "cl100k")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_our_exports_in_their_libraries_are_the_same_tokenizer(tmp_path, name):
+    written(tmp_path, name)
+    ours = load_peer(tmp_path)
+    others = [load_peer(tmp_path / "tokenizer.json")]
+    if len(pattern(name).steps) == 1:
+        others.append(load_peer(tmp_path / "x.tiktoken", name))
+    for theirs in others:
         found = compare(ours, theirs, [batch()])
         assert all(found["same"].values()), found["same"]
+        assert found["a"]["pattern"] == found["b"]["pattern"] == ("cl100k" if name == "llama3" else name)
         assert found["tokens"]["only_a"] == found["tokens"]["only_b"] == 0 and found["first_other_merge"] is None
         assert found["groups"][0]["same_ids"] == 1.0
         assert found["round_trip"]["a"]["failures"] == found["round_trip"]["b"]["failures"] == 0
@@ -171,7 +180,7 @@ def test_word_pieces_and_other_normalisers_are_described(tmp_path):
     theirs.save(str(tmp_path / "wp.json"))
     found = load_peer(tmp_path / "wp.json")
     assert (found.tokens[2], found.merges, found.vocabulary_hash) == (b"do", None, None)
-    assert found.normalization == "Lowercase" and found.pattern == "none"
+    assert found.normalization == "Lowercase" and found.pattern == "bytes"
 
 
 # --- how they cut texts -------------------------------------------------------------------------------------------
