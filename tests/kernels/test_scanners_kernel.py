@@ -1,14 +1,17 @@
 """The scanners equal `regex.findall`: on real text, on fuzz, and on every assigned code point."""
 
+import gzip
 import io
 import itertools
 import json
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import regex
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,18 +68,44 @@ def test_a_scanner_equals_the_expression_on_every_assigned_code_point(name):
     assert scan(name, [capitals]) == [compiled.findall(capitals)]
 
 
-@pytest.mark.parametrize("name", SCANNED)
-@pytest.mark.parametrize("file", ["web/c4-1000", "web/classical-zh-400", "trusted/zh", "trusted/technical-en"])
-def test_a_scanner_equals_the_expression_on_real_text(name, file):
-    if not (DATA / f"{file}.jsonl.zst").exists():
-        pytest.skip(f"the shared data folder {DATA} is absent")
-    import zstandard
+def shared_texts(path: Path) -> Iterator[str]:
+    """The strings of a file's records, or any other file in texts of 50,000 bytes; what is no UTF-8 is replaced."""
+    opening = {".gz": gzip.open, ".zst": zstandard.open}.get(path.suffix, open)
+    with opening(path, "rb") as stream:
+        if ".jsonl" in path.name:
+            for line in io.BufferedReader(stream):
+                yield from (value for value in json.loads(line).values() if isinstance(value, str))
+        else:
+            while block := stream.read(50_000):
+                yield block.decode("utf-8", "replace")
 
-    with zstandard.open(DATA / f"{file}.jsonl.zst", "rb") as stream:
-        rows = itertools.islice(io.BufferedReader(stream), 150)
-        texts = [json.loads(row)["text"] for row in rows]
+
+def assert_scanned(name: str, texts: Iterable[str]) -> int:
+    """Compare in batches; the number of characters that were."""
     compiled = regex.compile(pattern(name).regex)
-    assert scan(name, texts) == [compiled.findall(text) for text in texts]
+    characters, waiting = 0, iter(texts)
+    while batch := list(itertools.islice(waiting, 200)):
+        assert scan(name, batch) == [compiled.findall(text) for text in batch]
+        characters += sum(map(len, batch))
+    return characters
+
+
+FILES = sorted(path for path in DATA.rglob("*") if path.is_file()) if DATA.is_dir() else []
+
+
+@pytest.mark.skipif(not FILES, reason=f"the shared data folder {DATA} is absent")
+@pytest.mark.parametrize("name", SCANNED)
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.relative_to(DATA).as_posix())
+def test_a_scanner_equals_the_expression_on_the_beginning_of_every_shared_file(name, file):
+    assert assert_scanned(name, (text[:100_000] for text in itertools.islice(shared_texts(file), 60))) > 500
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FILES, reason=f"the shared data folder {DATA} is absent")
+@pytest.mark.parametrize("name", SCANNED)
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.relative_to(DATA).as_posix())
+def test_a_scanner_equals_the_expression_on_every_shared_file(name, file):
+    assert assert_scanned(name, shared_texts(file)) > 500
 
 
 def test_segments_are_scanned_apart():

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -58,6 +59,31 @@ def test_sums_over_shards_equal_those_in_memory(tmp_path, shards):
         assert counts.sort_counts(whole).equals(counts.sort_counts(expected))
         totals = found.totals(multipliers).cast(counts.SCHEMA)
     assert counts.sort_counts(totals).equals(counts.total_counts(expected, multipliers))
+
+
+@pytest.mark.slow
+def test_counts_larger_than_the_memory_are_summed_on_disk(tmp_path: Path) -> None:
+    """Half a million pieces of 700 bytes, each in two shards of three, under the smallest `memory` there is."""
+    numbers = pa.array(range(500_000), pa.int64())
+    texts = pc.utf8_lpad(pc.cast(numbers, pa.string()), 700, "x")
+    columns = {"piece": pc.cast(texts, pa.large_binary()), "source": pa.repeat("a", 500_000)}
+    columns |= {"license": pa.repeat("MIT", 500_000), "count": numbers, "documents": pa.repeat(1, 500_000)}
+    whole = pa.table(columns).cast(COUNTS)
+    assert whole.nbytes > 256 << 20
+    paths = []
+    for k in range(3):  # shard k lacks the pieces of rest k
+        paths.append(tmp_path / f"part-{k}.parquet")
+        pq.write_table(
+            whole.filter(pc.not_equal(pc.subtract(numbers, pc.multiply(pc.divide(numbers, 3), 3)), k)), paths[-1]
+        )
+    with SummedCounts(paths, 256 << 20, tmp_path) as found:
+        assert found.source_bytes() == {"a": 700 * 2 * 499_999 * 250_000}
+        rows = seen = total = 0
+        for batch in found.batches():
+            rows += batch.num_rows
+            seen += pc.sum(batch["documents"]).as_py()
+            total += pc.sum(batch["count"]).as_py()
+    assert (rows, seen, total) == (500_000, 1_000_000, 499_999 * 500_000)
 
 
 def test_several_sizes_come_from_one_training_each_in_its_folder(tmp_path):
