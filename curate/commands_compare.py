@@ -12,6 +12,7 @@ import click
 from curate.cli import as_json, fail, guarded
 from curate.tokenizer_inputs import (
     USAGE,
+    compiled,
     curated,
     files,
     folder,
@@ -36,6 +37,7 @@ _PATTERN = click.option("--pattern", metavar="P", help="The pattern of a .tiktok
 @text_field
 @as_json
 @guarded
+@compiled
 def evaluate(folder: Path, files: tuple[Path, ...], run: Path | None, by: str, against: tuple[Path, ...],
              pattern: str | None, text_field: str, json_out: bool) -> None:  # fmt: skip
     """Bytes per token on FILES (by file), or on the curated documents that a run held out of training."""
@@ -69,6 +71,7 @@ def evaluate(folder: Path, files: tuple[Path, ...], run: Path | None, by: str, a
 @text_field
 @as_json
 @guarded
+@compiled
 def compare(a: Path, b: Path, files: tuple[Path, ...], run: Path | None, pattern: str | None, top: int,
             text_field: str, json_out: bool) -> None:  # fmt: skip
     """What two tokenizers share and where they differ, and how both cut FILES or the curated documents of --run.

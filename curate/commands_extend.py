@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from curate.cli import RegularFile, as_json, fail, guarded
-from curate.tokenizer_inputs import USAGE, curated_rows, folder, load, run_option, text_field
+from curate.tokenizer_inputs import USAGE, compiled, curated_rows, folder, load, run_option, text_field
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +37,7 @@ _MERGED_AT_ONCE = 16  # tables of counts
 @text_field
 @as_json
 @guarded
+@compiled
 def extend(folder: Path, out: Path, tokens: tuple[str, ...], files: tuple[Path, ...], run: Path | None,
            vocab_size: int | None, tie_rule: str | None, min_frequency: int, max_token_bytes: int | None, name: str,
            threads: int | None, text_field: str, json_out: bool) -> None:  # fmt: skip

@@ -11,7 +11,7 @@ import click
 from curate.cli import RegularFile, as_json, fail, guarded
 from curate.commands_compare import compare, evaluate
 from curate.commands_extend import extend
-from curate.tokenizer_inputs import folder, load
+from curate.tokenizer_inputs import compiled, folder, load
 
 FAILED, USAGE = 1, 2
 
@@ -30,12 +30,18 @@ def tokenizer() -> None:
 @click.option("--tie-rule", default="smallest_ids", show_default=True, help="smallest_ids, cs336 or huggingface.")
 @click.option("--min-frequency", default=2, show_default=True, help="Rarer pairs are never merged.")
 @click.option("--max-token-bytes", type=int, help="Longer tokens are never made.")
-@click.option("--normalization", default="none", show_default=True, help="none, NFC or NFKC, before pieces are cut.")
+@click.option(
+    "--normalization",
+    default="none",
+    show_default=True,
+    help="none, NFC or NFKC, before pieces are cut; with these a text decodes to its normalised form.",
+)
 @click.option("--pad-to-multiple", default=1, show_default=True, help="Round the ids up; the rest is reserved.")
 @click.option("--threads", type=click.IntRange(1), help="For counting; default: all cores. Never changes the result.")
 @click.option("--text-field", default="text", show_default=True, help="Field of JSON Lines and Parquet files.")
 @as_json
 @guarded
+@compiled
 def train(files: tuple[Path, ...], out: Path, vocab_size: int, pattern: str, specials: tuple[str, ...], tie_rule: str,
           min_frequency: int, max_token_bytes: int | None, normalization: str, pad_to_multiple: int,
           threads: int | None, text_field: str, json_out: bool) -> None:  # fmt: skip
@@ -86,6 +92,7 @@ def train(files: tuple[Path, ...], out: Path, vocab_size: int, pattern: str, spe
 )
 @as_json
 @guarded
+@compiled
 def encode(folder: Path, text: str | None, allow_special: tuple[str, ...], json_out: bool) -> None:
     """Ids of TEXT, or of standard input as it is. Special tokens in it are ordinary text unless allowed."""
     loaded = load(folder)
@@ -120,6 +127,7 @@ def decode(folder: Path, ids: tuple[str, ...]) -> None:
 @click.argument("text")
 @as_json
 @guarded
+@compiled
 def explain(folder: Path, text: str, json_out: bool) -> None:
     """The pieces of TEXT, their tokens with ranks, and the merges in the order in which they happen."""
     from tokenizer.explain import explain
@@ -143,6 +151,7 @@ def explain(folder: Path, text: str, json_out: bool) -> None:
 @folder
 @as_json
 @guarded
+@compiled
 def verify(folder: Path, json_out: bool) -> None:
     """Check hashes and exports, and that every id comes back from its bytes or is listed as unreachable."""
     from tokenizer.verify import verify
@@ -172,6 +181,7 @@ def verify(folder: Path, json_out: bool) -> None:
 @click.option("--name", default="tokenizer", show_default=True, help="Name of the .tiktoken file.")
 @as_json
 @guarded
+@compiled
 def export(folder: Path, out: Path, name: str, json_out: bool) -> None:
     """Write the exports again, each compared with this tokenizer in its own library first."""
     from tokenizer.export import write_exports

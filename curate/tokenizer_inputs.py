@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,20 @@ run_option = click.option(
 text_field = click.option(
     "--text-field", default="text", show_default=True, help="Field of JSON Lines and Parquet files."
 )
+
+
+def compiled(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Before a command that encodes or counts, what the kernel cache lacks is compiled, and that is said."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        import kernels
+
+        if kernels.uncompiled():
+            kernels.compile_all(lambda said: click.echo(f"curate: {said}", err=True))
+        return command(*args, **kwargs)
+
+    return wrapped
 
 
 def load(folder: Path) -> Tokenizer:

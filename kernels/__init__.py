@@ -56,17 +56,28 @@ def modules() -> list[str]:
     return [f"{__name__}.{m.name}" for m in pkgutil.iter_modules(__path__) if m.name != "preload"]
 
 
+def uncompiled() -> list[str]:
+    """Names of the kernel modules of which the cache holds nothing (numba: `module.function-line.….nbi`)."""
+    there = {path.name.partition(".")[0] for path in CACHE.rglob("*.nbi")}
+    here = Path(__file__).parent
+    return [
+        name
+        for name in modules()
+        if (stem := name.rpartition(".")[2]) not in there and b"cache=True" in (here / f"{stem}.py").read_bytes()
+    ]
+
+
 def compile_all(say: Callable[[str], None] | None = None) -> None:
     """Import every kernel, compiling what the cache does not hold; `say` is told before that takes long.
 
-    An empty cache is filled by a process for each core, side by side.
+    What is not there is compiled by a process for each core, side by side.
     """
-    if not any(CACHE.rglob("*.nbi")):
+    if lacking := uncompiled():
         if say is not None:
             lost = CACHE.name.startswith(TEMPORARY)
             why = f"{_cache_folder().parent} cannot be written, so each run compiles" if lost else "first run"
             say(f"compiling kernels ({why})")
-        names, cores = iter(modules()), os.cpu_count() or 1
+        names, cores = iter(lacking), os.cpu_count() or 1
         with ThreadPoolExecutor(cores) as pool:
             list(pool.map(_compile_elsewhere, [names] * cores))
     for module in modules():

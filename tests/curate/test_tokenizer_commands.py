@@ -36,6 +36,15 @@ def test_a_training_takes_a_normalization_padding_and_threads(call: Call, folder
     assert wrong.exit_code == 2 and "normalization: 'nfd' is unknown; use one of none, NFC, NFKC" in wrong.stderr
 
 
+def test_a_normalization_is_said_to_bound_what_comes_back_where_it_is_chosen(call: Call) -> None:
+    from stages.train_tokenizer import TokenizerParams
+
+    shown = " ".join(call("tokenizer", "train", "--help").stdout.split())
+    assert "with these a text decodes to its normalised form" in shown
+    described = TokenizerParams.model_fields["normalization"].description or ""
+    assert "what decodes is then the normalised text" in described
+
+
 def test_explain_shows_pieces_tokens_and_merges(call: Call, folder: Path) -> None:
     lines = call("tokenizer", "explain", folder, "the cat").stdout.splitlines()
     assert lines[0].startswith("piece 'the' -> ") and any(line.startswith("  rank") for line in lines)
