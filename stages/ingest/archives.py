@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from tarfile import BLOCKSIZE, EOFHeaderError, InvalidHeaderError, ReadError  # type: ignore[attr-defined]
 from typing import IO, Any, Final, cast
 
 import pyarrow as pa
@@ -233,13 +234,12 @@ def _tar_members(location: Location, label: str, params: IngestParams, gathered:
         content = streams.blocks(Member("", lambda: cast(IO[bytes], packed)), label)
         stream = _Blocks(content, _Meter(params.max_archive_ratio, params.max_archive_bytes, lambda: packed.size))
         try:
-            archive = tarfile.open(  # noqa: SIM115 (it owns nothing: `file` is closed here)
-                fileobj=cast(IO[bytes], stream), mode="r|", encoding="utf-8", bufsize=streams.BLOCK
-            )
+            archive = _Tar.open(fileobj=cast(IO[bytes], stream), mode="r|", encoding="utf-8", bufsize=streams.BLOCK)
         except (tarfile.TarError, EOFError, OSError) as error:
             raise UnreadableFileError(label, "not_archive", "not a tar file, packed or not") from error
         free = _Meter(float("inf"), 1 << 62, lambda: 1)  # `stream` counts already
         for info in archive:
+            archive.report(label, gathered)
             name = tar_name(info.name)
             if not info.isreg():
                 gathered.ignored["folder" if info.isdir() else "link or device"] += 1
@@ -247,7 +247,49 @@ def _tar_members(location: Location, label: str, params: IngestParams, gathered:
                 gathered.ignored["system file"] += 1
             else:
                 yield Member(name, partial(_opened, partial(archive.extractfile, info), free, name, params))
+        archive.report(label, gathered)
+        if not archive.ended:
+            what = "the tar file has no end mark: members behind the last one may be missing"
+            gathered.reject(label, StreamError("truncated_stream", what))
         stream.finish()
+
+
+class _Header(tarfile.TarInfo):
+    """A header as `_Tar` reads it; where there is none, that is noted before tarfile passes over it."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile: Any) -> Any:  # (tarfile's own name for the argument)
+        try:
+            found = super().fromtarfile(tarfile)
+        except EOFHeaderError:
+            tarfile.ended = True
+            raise
+        except InvalidHeaderError as error:
+            if tarfile.offset == 0:
+                raise ReadError(str(error)) from None
+            tarfile.strange += BLOCKSIZE
+            raise
+        tarfile.ended = False
+        return found
+
+
+class _Tar(tarfile.TarFile):
+    """A tar file that is read on behind damaged headers and end marks, which tarfile by itself takes for the end.
+
+    strange: bytes since the last member that are neither a header nor an end mark. ended: was the last block an end
+    mark (zeros)?
+    """
+
+    tarinfo = _Header
+    ignore_zeros = True
+    strange, ended = 0, False
+
+    def report(self, label: str, gathered: _Gathered) -> None:
+        """List what was passed over since the last call."""
+        if self.strange:
+            what = f"{self.strange} bytes before the next member or the end are no header: members may be missing"
+            gathered.reject(label, StreamError("bad_member", what))
+        self.strange = 0
 
 
 def tar_name(name: str) -> str:

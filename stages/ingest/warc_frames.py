@@ -87,7 +87,8 @@ def _content(window: _Window, headers: dict[str, str], length: int) -> Frame:
     if complete and window.ends_record(length):
         return Frame(headers, window.take(length))
     found = window.find(_NEXT, 0, length + _SEARCH)
-    if found >= 0:
+    ended = complete and window.peek(length, length + 4) == _NEXT[:4]  # then rubbish follows, which is not the record's
+    if found >= 0 and not (ended and found > length):
         note = f"Content-Length says {length} bytes, the record has {found}"
         return Frame(headers, window.take(found), note)
     if complete:

@@ -201,6 +201,38 @@ def test_a_cut_archive_is_no_zip_file_or_gives_what_there_is(tmp_path: Path) -> 
         archive(tmp_path, "b.tar", os.urandom(4000))
 
 
+FERRIES: Members = [(f"{n}.txt", f"ferry {n} ".encode() * 100) for n in range(5)]
+
+
+def test_a_damaged_header_in_a_tar_file_costs_its_member_and_is_reported(tmp_path: Path) -> None:
+    whole = tarred(FERRIES, "w")
+    at = whole.find(b"2.txt")
+    for name, packing in (("a.tar", bytes), ("a.tar.gz", gzip.compress)):
+        damaged = packing(whole[:at] + b"?" + whole[at + 1 :])
+        result = archive(tmp_path, name, damaged)
+        assert result.texts == [text.decode() for k, (_, text) in enumerate(FERRIES) if k != 2]
+        assert result.reasons == {"bad_member": 1}
+        assert result.quarantine[0]["detail"] == (
+            "1536 bytes before the next member or the end are no header: members may be missing"
+        )
+
+
+@pytest.mark.parametrize("more", [0, 100, 511])
+def test_a_tar_file_cut_between_members_or_in_a_header_says_so(tmp_path: Path, more: int) -> None:
+    whole = tarred(FERRIES, "w")
+    result = archive(tmp_path, "a.tar", whole[: whole.find(b"2.txt") + more])
+    assert len(result.documents) == 2 and result.reasons == {"truncated_stream": 1}
+    assert result.quarantine[0]["detail"].startswith("the tar file has no end mark")
+
+
+def test_tar_files_joined_are_read_to_the_end_and_what_is_no_tar_behind_them_is_listed(tmp_path: Path) -> None:
+    joined = tarred(FERRIES[:2], "w") + tarred(FERRIES[2:], "w")
+    result = archive(tmp_path, "a.tar", joined)
+    assert (len(result.documents), result.reasons) == (5, {})
+    result = archive(tmp_path, "a.tar", joined + b"no tar at all" * 99)
+    assert (len(result.documents), result.reasons) == (5, {"bad_member": 1})
+
+
 def test_an_unreadable_member_stops_or_is_listed_as_the_source_says(tmp_path: Path) -> None:
     content = zipped([("a.parquet", b"PAR1 no"), ("b.csv", b"id\n1\n"), ("c.txt", b"c")])
     with pytest.raises(UnreadableFileError, match=r"a\.zip/a\.parquet: not a complete Parquet file"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -80,7 +83,7 @@ def test_every_line_of_a_damaged_json_lines_file_is_a_document_blank_or_rejected
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from([gzip.compress, zstandard.compress]), mutations)
+@given(st.sampled_from([gzip.compress, zstandard.compress, bz2.compress, lzma.compress]), mutations)
 def test_a_damaged_stream_is_reported_once_or_read_to_its_end(
     folder: Path, compress: Callable[[bytes], bytes], steps: Mutation
 ) -> None:
@@ -160,6 +163,7 @@ RECORDS = [warc(b"x", "warcinfo", None), page(1), warc(http(gzip.compress(HTML.e
 RECORDS += [
     warc(http(b"a\r\n" + HTML.encode()[:10] + b"\r\n0\r\n\r\n", "Transfer-Encoding: chunked")),
     page(2),
+    warc("渡船九点开。\n".encode(), "conversion"),
     page(3),
 ]
 ARCHIVES = [
@@ -179,6 +183,23 @@ def test_every_record_of_a_damaged_archive_is_accounted_for(folder: Path, conten
     assert result.records == max([*numbers, result.records])  # numbered without a gap, but for what is ignored
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(["replace", "insert", "delete"]), st.floats(0, 1), st.binary(min_size=1, max_size=4))
+def test_damage_in_one_place_of_a_plain_archive_costs_no_record_that_it_does_not_touch(
+    folder: Path, kind: str, where: float, payload: bytes
+) -> None:
+    records = [page(n) for n in range(1, 6)]
+    content = b"".join(records)
+    at = min(int(where * len(content)), len(content) - 1)
+    result = read(write(folder, "a.warc", damaged(content, [(kind, at / len(content), payload)])))
+    start = 0
+    for number, record in enumerate(records, 1):
+        end = start + len(record)
+        if not start - 4 <= at <= end:  # up to four bytes are changed from there on
+            assert f"The ferry number {number} leaves at nine." in result.texts
+        start = end
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2), st.floats(0, 1), st.integers(1, 255))
 def test_one_changed_byte_costs_one_record_of_an_archive_of_members(
@@ -195,18 +216,21 @@ def test_one_changed_byte_costs_one_record_of_an_archive_of_members(
     assert len(result.documents) in (2, 3) and result.reasons.total() >= 1  # 3: only the stream's end was hit
 
 
+MEMBERS = (("a.jsonl", PLAIN), ("b.html", HTML.encode()), ("c.warc", ARCHIVES[0]), ("d.csv", ROWS))
+
+
 def _zip() -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in (("a.jsonl", PLAIN), ("b.html", HTML.encode()), ("c.warc", ARCHIVES[0]), ("d.csv", ROWS)):
+        for name, content in MEMBERS:
             archive.writestr(name, content)
     return sink.getvalue()
 
 
-def _tar(mode: str) -> bytes:
+def _tar(mode: str, members: Sequence[tuple[str, bytes]] = MEMBERS) -> bytes:
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode=mode) as archive:  # type: ignore[call-overload]
-        for name, content in (("a.jsonl", PLAIN), ("b.html", HTML.encode()), ("c.warc", ARCHIVES[0]), ("d.csv", ROWS)):
+        for name, content in members:
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
@@ -229,3 +253,20 @@ def test_a_damaged_zip_or_tar_file_ends_with_documents_and_reasons(folder: Path,
         read(write(folder, name, damaged(PACKED[name], steps)), on_unreadable="quarantine")
     except UnreadableFileError as error:
         assert error.reason == "not_archive"
+
+
+PLAIN_TAR = [(f"{n}.jsonl", f'{{"text":"ferry {n}"}}\n'.encode() * 60) for n in range(4)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(0, 1), st.integers(1, 255))
+def test_one_changed_byte_of_a_tar_file_costs_one_member_and_is_reported(folder: Path, where: float, flip: int) -> None:
+    content = bytearray(_tar("w", PLAIN_TAR))
+    at = 512 + int(where * (len(content) - 513))  # in the first header it makes the file no tar file
+    content[at] ^= flip
+    result = read(write(folder, "a.tar", bytes(content)))
+    found = Counter(result.texts)
+    whole = [n for n in range(4) if found[f"ferry {n}"] >= 60]
+    assert len(whole) >= 3
+    if found.total() < 239:  # a member is gone, not a line of it
+        assert result.reasons.total() >= 1

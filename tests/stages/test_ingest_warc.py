@@ -138,13 +138,14 @@ def chunked(body: bytes) -> bytes:
 
 @pytest.mark.parametrize("coding", CODED)
 @pytest.mark.parametrize("in_chunks", [False, True])
-@pytest.mark.parametrize("stored_decoded", [False, True])
+@pytest.mark.parametrize("undone", [(), ("chunks",), ("coding",), ("chunks", "coding")])
 def test_bodies_are_read_as_they_came_or_decoded_already(
-    tmp_path: Path, coding: str, in_chunks: bool, stored_decoded: bool
+    tmp_path: Path, coding: str, in_chunks: bool, undone: tuple[str, ...]
 ) -> None:
+    """`undone`: what the archive took off the body before it stored it, and left in the headers."""
     body = (PAGE.format(7) + f"<p>{SIMPLIFIED}</p>").encode()
-    stored = body if stored_decoded else CODED[coding](body)
-    stored = chunked(stored) if in_chunks and not stored_decoded else stored
+    stored = body if "coding" in undone else CODED[coding](body)
+    stored = chunked(stored) if in_chunks and "chunks" not in undone else stored
     headers = [f"Content-Encoding: {coding}"] + (["Transfer-Encoding: chunked"] if in_chunks else [])
     (row,) = archive(tmp_path, warc(http(stored, *headers))).documents
     assert row["text"] == f"{sentence(7)}\n\n{SIMPLIFIED}"
@@ -253,6 +254,12 @@ def test_rubbish_between_records_is_one_record_of_its_own(tmp_path: Path) -> Non
     assert result.reasons["bad_record"] == 2
     assert read(write(tmp_path, "b.warc", b"<html>no archive</html>")).reasons == {"bad_record": 1}
     assert read(write(tmp_path, "c.warc", b"")).records == 0
+
+
+def test_a_record_whose_own_first_line_is_damaged_does_not_become_part_of_the_one_before_it(tmp_path: Path) -> None:
+    damaged = page(2).replace(b"WARC/1.1", b"WaRC/1.1")
+    result = read(write(tmp_path, "a.warc", page(1) + damaged + page(3)))
+    assert (result.texts, result.reasons) == ([sentence(1), sentence(3)], {"bad_record": 1})
 
 
 def test_a_run_reads_an_archive_and_counts_every_record(tmp_path: Path) -> None:
