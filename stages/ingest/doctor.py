@@ -25,7 +25,10 @@ _MAGIC: Final = (
     (b"SQLite format 3", "SQLite file"),
     (b"7z\xbc\xaf\x27\x1c", "7z archive"), (b"Rar!", "RAR archive"), (b"\xd0\xcf\x11\xe0", "old Office file"),
 )  # fmt: skip
-_COMPRESSED: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
+_COMPRESSED: Final = (
+    (b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x5d\x2a\x4d\x18", "zstd"),
+    (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"),
+)  # fmt: skip
 _MEMBERS: Final = frozenset({"zip archive", "tar archive"})
 _META: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
 

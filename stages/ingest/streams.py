@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import contextlib
 import itertools
 import lzma
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +26,9 @@ BLOCK: Final = 1 << 20
 _SUFFIXES: Final = (".gz", ".zst", ".bz2", ".xz")
 _LZMA_MEMORY: Final = 1 << 28
 _GzipError: Final = cast(type[Exception], isal_zlib.error)  # its stub calls it an instance
+_ZSTD_WINDOW: Final = 1 << 31  # as `zstd --long=31` writes
+_ZSTD_DICTIONARY: Final = 1 << 24
+"""How large the dictionary of a web archive may be; usual ones have some 100 kB."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,13 @@ def _rest(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _decompressed(first: bytes, rest: Iterable[bytes], compressed: bool) -> Iterator[bytes]:
-    content = itertools.chain([first], rest)
+    content: Iterator[bytes] = itertools.chain([first], rest)
     for form in (_Gzip, _Zstd, _Bzip2, _Xz):
         if form.begins(first):
-            yield from _decompress(content, form())
+            members: _Members = form()
+            if isinstance(members, _Zstd):
+                content = members.take_dictionary(content)
+            yield from _decompress(content, members)
             return
     if first:
         yield from content
@@ -201,8 +208,32 @@ class _Zstd(_Members):
         """Magic of a frame, or of a skippable one (0x184D2A50 to 0x184D2A5F; RFC 8878, sections 3.1.1 and 3.1.2)."""
         return data.startswith(b"\x28\xb5\x2f\xfd") or (data[1:4] == b"\x2a\x4d\x18" and data[0] >> 4 == 5)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._frames = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+
+    def take_dictionary(self, content: Iterator[bytes]) -> Iterator[bytes]:
+        """Use the dictionary that a web archive holds in its first frame; the content is given back whole.
+
+        It lies in a skippable frame of this magic, packed with zstd or not (IIPC, "Use of the Zstandard compression
+        format in WARC files", version 1.0).
+        """
+        start, content = head(content, 8)
+        size = int.from_bytes(start[4:8], "little")
+        if not start.startswith(b"\x5d\x2a\x4d\x18") or size > _ZSTD_DICTIONARY:
+            return content
+        frame, content = head(content, 8 + size)
+        found = frame[8:]
+        with contextlib.suppress(zstandard.ZstdError):
+            if found.startswith(b"\x28\xb5\x2f\xfd"):
+                found = zstandard.ZstdDecompressor().stream_reader(found).read(_ZSTD_DICTIONARY)
+            if found.startswith(b"\x37\xa4\x30\xec"):
+                given = zstandard.ZstdCompressionDict(found)
+                self._frames = zstandard.ZstdDecompressor(dict_data=given, max_window_size=_ZSTD_WINDOW)
+        return content
+
     def _start(self, data: bytes) -> Any:
-        return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()  # as `zstd --long=31` writes
+        return self._frames.decompressobj()
 
     def inside(self, data: bytes) -> tuple[bytes, bytes] | None:
         member = self._member

@@ -8,6 +8,7 @@ import os
 import re
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import brotli
@@ -48,6 +49,23 @@ def test_pages_of_an_archive_become_documents_however_it_is_packed(tmp_path: Pat
     assert result.texts == [sentence(n) for n in range(1, 5)]
     assert (result.ignored, result.reasons) == ({"warcinfo": 1}, {})
     assert [r["record"] for r in result.documents] == [f"a.warc.gz:{n}" for n in range(2, 6)]
+
+
+@pytest.mark.parametrize("pack", [bytes, zstandard.compress])
+def test_an_archive_of_frames_with_a_dictionary_in_front_is_read(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    records = [page(n) for n in range(1, 40)]
+    dictionary = zstandard.train_dictionary(2_000, records * 20)
+    compress = zstandard.ZstdCompressor(dict_data=dictionary).compress
+    packed_records = [compress(record) for record in records]
+    assert sum(map(len, packed_records)) < len(b"".join(map(zstandard.compress, records))) / 2
+    first = pack(dictionary.as_bytes())
+    frame = b"\x5d\x2a\x4d\x18" + len(first).to_bytes(4, "little") + first
+    result = read(write(tmp_path, "a.warc.zst", frame + b"".join(packed_records)))
+    assert (result.texts, result.reasons) == ([sentence(n) for n in range(1, 40)], {})
+    lost = read(write(tmp_path, "b.warc.zst", b"".join(packed_records)))
+    assert (lost.texts, lost.reasons) == ([], {"corrupt_stream": 1})
 
 
 def test_title_address_date_and_headers_are_kept(tmp_path: Path) -> None:
