@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+import zstandard
 from pydantic import ValidationError
 
 from pipeline.stage import measuring
 from stages.language import _WRITTEN_IN, CODES, LABEL, Language, LanguageParams, model
 
+DATA = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 ENGLISH = "The river rises in the hills and runs slowly to the sea, past three villages and a mill."
 CHINESE = "这条河发源于山中，缓缓流向大海，途经三个村庄和一座磨坊。"
 
@@ -149,3 +155,15 @@ def test_the_listed_codes_are_the_labels_of_the_model() -> None:
 
 def test_the_model_is_loaded_once() -> None:
     assert model() is model()
+
+
+def test_the_first_thousand_characters_have_the_label_of_the_whole_text() -> None:
+    """docs/ingest.md has the shares on more texts (benchmarks/language.py)."""
+    path = DATA / "web" / "c4-1000.jsonl.zst"
+    if not path.exists():
+        pytest.skip(f"no {path}: put the shared data there or set CURATE_TEST_DATA")
+    with zstandard.open(path, "rb") as stream:
+        texts = [json.loads(line)["text"] for line in io.BufferedReader(stream)]
+    first, whole = measure(texts), measure(texts, characters=10**9)
+    agreeing = sum(a["lang"] == b["lang"] for a, b in zip(first, whole, strict=True))
+    assert 0.995 < agreeing / len(texts) < 1
