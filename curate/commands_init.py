@@ -29,6 +29,8 @@ def init(paths: tuple[Path, ...], out: Path | None, name: str | None, license_id
     from stages.survey import survey
 
     license_id = _licence(license_id)
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        fail(f"--name {name!r}: use letters, digits, '.', '_' and '-', a letter or digit first", USAGE)
     out = out or _folder(paths) / "curate.yaml"
     if out.exists() and not force:
         fail(f"{out} is there already: give another file with --out, or --force to write over it", USAGE)

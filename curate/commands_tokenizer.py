@@ -115,11 +115,13 @@ def decode(folder: Path, ids: tuple[str, ...]) -> None:
     """The exact bytes of IDS (or of ids on standard input, separated by white space)."""
     loaded = load(folder)
     words = ids or tuple(sys.stdin.read().replace("[", " ").replace("]", " ").replace(",", " ").split())
+    for word in words:
+        if not (word.isascii() and word.isdigit() and len(word) < 20):
+            fail(f"{word[:40]!r} is no id; ids are whole numbers from 0 to {loaded.vocab_size - 1}", USAGE)
     try:
-        numbers = [int(word) for word in words]
-        sys.stdout.buffer.write(loaded.decode_bytes(numbers))
-    except (ValueError, IndexError) as error:
-        fail(f"{error}; ids are whole numbers from 0 to {loaded.vocab_size - 1}", USAGE)
+        sys.stdout.buffer.write(loaded.decode_bytes([int(word) for word in words]))
+    except ValueError as error:
+        fail(str(error), USAGE)
 
 
 @tokenizer.command()

@@ -46,8 +46,10 @@ def explain(error: Exception) -> tuple[str, int] | None:
         case duckdb.ParserException() | duckdb.BinderException() | duckdb.CatalogException():
             return f"the query failed: {error}", 1
         case duckdb.Error() | pa.lib.ArrowInvalid() if "parquet" in str(error).lower():
-            advice = "`curate verify RUN` names damaged files, `curate run CONFIG` makes them again"
-            return f"a file of the run cannot be read: {error}; {advice}", 1
+            return f"a file of the run cannot be read: {str(error).splitlines()[0]}; {_DAMAGED}", 1
+        case OSError() if error.filename is None and ".parquet" in str(error):
+            said = str(error).partition(". Detail:")[0]
+            return f"a file of the run cannot be read: {said}; {_DAMAGED}", 1
         case duckdb.Error():
             return f"the query failed: {error}", 1
         case OSError() if error.filename or error.errno:
@@ -55,6 +57,7 @@ def explain(error: Exception) -> tuple[str, int] | None:
     return None
 
 
+_DAMAGED = "`curate verify RUN` names damaged files, `curate run CONFIG` makes them again"
 _ADVICE = {
     errno.ENOENT: "check the path; its folder must be there",
     errno.EACCES: "give yourself access, or another path",

@@ -6,7 +6,7 @@ The engine names no stage: `load` is given a registry that knows which class a s
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -204,6 +204,9 @@ class _Check:
             value = {}
         if not isinstance(value, Mapping):
             raise self.fail(at, f"needs settings (key: value), not {value!r}")
+        for place, number in _whole_numbers(value):
+            if abs(number) >= 1 << 63:
+                raise self.fail((*at, *place), f"{number} is too large; no setting takes more than {(1 << 63) - 1}")
         try:
             return kind.model_validate(dict(value))
         except ValidationError as error:
@@ -305,6 +308,16 @@ class _Check:
                 raise self.fail(at, str(error), use.name) from error
             linked.append(StageUse(use.name, use.stage, params))
         return tuple(linked)
+
+
+def _whole_numbers(value: Any, place: yaml_lines.Place = ()) -> Iterator[tuple[yaml_lines.Place, int]]:
+    """The whole numbers of a part of the config, each with its place in it."""
+    if isinstance(value, int):
+        yield place, value
+    elif isinstance(value, (Mapping, list)):
+        inner = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, part in inner:
+            yield from _whole_numbers(part, (*place, key))
 
 
 def _keys_in(value: Any, place: Sequence[str | int]) -> list[str | int]:

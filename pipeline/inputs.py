@@ -57,6 +57,8 @@ def source_files(patterns: str | list[str], base: Path) -> list[InputFile]:
     """All files of a source, each once, in the order of their labels."""
     base = Path(os.path.abspath(base))  # labels must not depend on the folder that a command was started in
     listed = [patterns] if isinstance(patterns, str) else patterns
+    if not listed:
+        raise MissingInputError("the list of paths is empty; give a path or a glob")
     locations = sorted({location for pattern in listed for location in expand(pattern, base)})
     roots = [_fixed_folder(p if "://" in p else (base / p).as_posix()) for p in listed]
     root = _common(roots)

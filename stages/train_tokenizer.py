@@ -55,7 +55,10 @@ class TokenizerParams(Params):
         (), description="Further sizes from the same merges, each in a folder of its own: size-4096, say."
     )
     pad_to_multiple: int = decides(
-        1, ge=1, description="Ids are rounded up to a multiple of this; the reserved ones are never produced."
+        1,
+        ge=1,
+        le=1 << 16,
+        description="Ids are rounded up to a multiple of this; the reserved ones are never produced.",
     )
     temperature: float = decides(
         1.0, ge=1, description="Shares of sources follow weight times bytes ** (1 / temperature): above 1 they flatten."

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from tokenizer import splitting
 from tokenizer.patterns import Pattern
 
+MOST = 1 << 30  # of a multiplier
 SCHEMA = pa.schema([("piece", pa.large_binary()), ("count", pa.int64()), ("documents", pa.int64())])
 
 
@@ -208,7 +209,7 @@ def merge_counts(tables: Sequence[pa.Table]) -> pa.Table:
 def integer_multipliers(weights: Mapping[str, float], precision: int = 1000) -> dict[str, int]:
     """The smallest whole numbers in the proportion of the weights (each a multiple of 1 / precision, at least one).
 
-    Raises ValueError for a weight that is not above 0.
+    Raises ValueError for a weight that is not above 0, and where a number would be above `MOST`.
 
     >>> integer_multipliers({"a": 1.0, "b": 2.5})
     {'a': 2, 'b': 5}
@@ -220,6 +221,8 @@ def integer_multipliers(weights: Mapping[str, float], precision: int = 1000) -> 
     scale = lcm(*(f.denominator for f in exact.values()))
     whole = {s: int(f * scale) for s, f in exact.items()}
     common = gcd(*whole.values()) or 1
+    if (most := max(whole.values(), default=0) // common) > MOST:
+        raise ValueError(f"weight: the weights of sources lie too far apart: one would count {most:.3g} times")
     return {source: value // common for source, value in whole.items()}
 
 

@@ -17,6 +17,7 @@ def explain(tokenizer: Tokenizer, text: str) -> list[dict[str, Any]]:
 
     tokens: id, text, bytes (hex), rank of the merge that made it (None: a byte). merges: rank, left, right and new id,
     and the symbols behind it. Special tokens in the text are ordinary text. The slow, obvious way: merge after merge.
+    Raises ValueError for a lone surrogate.
     """
     rank_of = {(left, right): rank for rank, (left, right) in enumerate(tokenizer.merges.tolist())}
     ids = tokenizer.ordinary_ids
@@ -25,6 +26,9 @@ def explain(tokenizer: Tokenizer, text: str) -> list[dict[str, Any]]:
 
 def pieces_of(tokenizer: Tokenizer, text: str) -> list[bytes]:
     """The pieces of a text, after normalisation."""
+    lone = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    if lone is not None:
+        raise ValueError(f"the text holds a lone surrogate at {lone}, which has no UTF-8; replace it by U+FFFD")
     segments = splitting.segments_of(splitting.as_large_string(pa.array([text], pa.large_string())))
     segments = splitting.normalised(segments, tokenizer.normalization)
     ends, _ = splitting.split(segments, tokenizer.pattern)

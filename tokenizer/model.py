@@ -64,8 +64,9 @@ class Tokenizer:
     ):
         self.pattern = pattern
         self.normalization = check_normalization(normalization)
-        if pad_to_multiple < 1:
-            raise ValueError(f"pad_to_multiple: {pad_to_multiple} is too small; use 1 or more")
+        if not 1 <= pad_to_multiple <= 1 << 16:
+            small = "small; use 1 or more" if pad_to_multiple < 1 else f"large; use {1 << 16} or less"
+            raise ValueError(f"pad_to_multiple: {pad_to_multiple} is too {small}")
         self.pad_to_multiple = pad_to_multiple
         self.merges = layout.merge_pairs(merges)
         self.specials = check_specials(specials)

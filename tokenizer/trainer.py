@@ -102,7 +102,9 @@ def check_normalization(form: str) -> str:
 
 
 def check_vocab_size(vocab_size: int, specials: Sequence[str]) -> None:
-    """Raises ValueError unless the vocabulary has room for the 256 bytes and the special tokens."""
+    """Raises ValueError unless the vocabulary has room for bytes and special tokens, and ids of 32 bits for it."""
+    if vocab_size > UNLIMITED:
+        raise ValueError(f"vocab_size: {vocab_size} is too large; ids have 32 bits: use at most {UNLIMITED}")
     needed = BASE + len(specials)
     if vocab_size < needed:
         raise ValueError(
@@ -186,7 +188,7 @@ def cut_pieces(
 
 
 def check_limits(tie_rule: str, min_frequency: int, max_token_bytes: int | None, max_piece_bytes: int | None) -> None:
-    """Raises ValueError for an unknown tie rule or a limit below 1."""
+    """Raises ValueError for an unknown tie rule, and a limit below 1 or beyond 64 bits."""
     if tie_rule not in TIE_RULES:
         raise ValueError(f"tie_rule: {tie_rule!r} is unknown; use one of {', '.join(TIE_RULES)}")
     for name, value in (
@@ -196,6 +198,8 @@ def check_limits(tie_rule: str, min_frequency: int, max_token_bytes: int | None,
     ):
         if value is not None and value < 1:
             raise ValueError(f"{name}: {value} is too small; use 1 or more")
+        if value is not None and value >= 1 << 63:
+            raise ValueError(f"{name}: {value} is too large; use less than 2**63")
 
 
 def _flat(pieces: pa.Table) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:

@@ -262,6 +262,14 @@ def test_wrong_arguments_are_usage_errors(tmp_path: Path, arguments: list[str], 
     assert (result.exit_code, message in result.output) == (code, True), result.output
 
 
+@pytest.mark.parametrize("name", ["two words", "a/b", "", "-x", "é"])
+def test_a_name_that_no_config_takes_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_text("some text")
+    result = CliRunner().invoke(main, ["init", str(tmp_path), "--name", name])
+    assert result.exit_code == 2 and "use letters, digits, '.', '_' and '-', a letter or digit first" in result.output
+    assert not (tmp_path / "curate.yaml").exists()
+
+
 def test_a_config_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     lines(tmp_path / "a.jsonl", {"text": "x"})
     (tmp_path / "curate.yaml").write_text("mine")

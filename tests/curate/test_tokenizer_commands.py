@@ -109,6 +109,20 @@ def test_nested_repeats_train_and_export_without_a_hang(call: Call, tmp_path: Pa
     assert result.exit_code == 0, result.stderr
 
 
+@pytest.mark.parametrize("word", ["abc", "-1", "9" * 30, "1.5", "٣", "1_0"])
+def test_what_is_no_id_is_named(call: Call, folder: Path, word: str) -> None:
+    result = call("tokenizer", "decode", folder, "--", "97", word)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr == f"curate: {word!r} is no id; ids are whole numbers from 0 to 275\n"
+
+
+def test_numbers_that_no_training_can_take_are_messages(call: Call, folder: Path, tmp_path: Path) -> None:
+    for option in ("--min-frequency", "--max-token-bytes", "--pad-to-multiple"):
+        arguments = ["--out", tmp_path / "t", "--vocab-size", 270, option, 10**30]
+        result = call("tokenizer", "train", folder.parent / "a.txt", *arguments)
+        assert result.exit_code == 2 and "is too large; use" in result.stderr
+
+
 CONFIG = """\
 name: guards
 sources: [{{name: s, path: a.txt, license: CC0-1.0}}]

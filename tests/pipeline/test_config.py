@@ -282,6 +282,26 @@ def test_a_memory_size_that_is_none_or_too_small_is_refused(tmp_path: Path, give
     assert (caught.value.line, caught.value.key) == (4, "memory")
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        (HEAD + f"max_quarantine_share: {1 << 63}\n" + STAGES, 4, "max_quarantine_share"),
+        (HEAD + "stages:\n  - ingest:\n      shard_rows: -9999999999999999999\n", 6, "stages.ingest.shard_rows"),
+    ],
+)
+def test_a_number_beyond_64_bits_is_refused_with_its_place(tmp_path: Path, text: str, line: int, key: str) -> None:
+    with pytest.raises(ConfigError, match="is too large; no setting takes more than 9223372036854775807") as caught:
+        check(tmp_path, text)
+    assert (caught.value.line, caught.value.key) == (line, key)
+
+
+def test_a_source_without_a_path_is_refused(tmp_path: Path) -> None:
+    project = small(tmp_path)
+    project.config(sources=[{"name": "notes", "path": []}])
+    with pytest.raises(ConfigError, match=r"sources\.path: the list of paths is empty; give a path or a glob"):
+        project.checked()
+
+
 def test_a_config_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.yaml: there is no such config; check the path"):
         load(tmp_path / "absent.yaml", registry())

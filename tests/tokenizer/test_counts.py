@@ -137,6 +137,8 @@ def test_weights_become_the_smallest_whole_numbers():
     assert counts.integer_multipliers({"a": 0.5, "b": 0.75}) == {"a": 2, "b": 3}
     assert counts.integer_multipliers({"a": 3.0}) == {"a": 1}
     assert counts.integer_multipliers({}) == {}
+    with pytest.raises(ValueError, match=r"weights of sources lie too far apart: one would count 1e\+303 times"):
+        counts.integer_multipliers({"a": 1e300, "b": 0.0001})
     with pytest.raises(ValueError, match=r"weight: 0\.0 of source 'a' must be a finite number above 0"):
         counts.integer_multipliers({"a": 0.0})
 

@@ -40,6 +40,11 @@ def test_the_history_of_a_piece_is_told_merge_by_merge():
     assert found["tokens"] == [{"id": 257, "text": "aab", "bytes": b"aab".hex(), "rank": 1}] * 2
 
 
+def test_a_lone_surrogate_is_not_explained_but_named():
+    with pytest.raises(ValueError, match="the text holds a lone surrogate at 2, which has no UTF-8; replace it"):
+        explain(OURS, "ab\udcff")
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.text("the cat's é日!\n", max_size=30))
 def test_what_is_explained_is_what_is_encoded(text):

@@ -295,6 +295,8 @@ def test_padding_is_explicit_and_its_ids_are_never_produced(tmp_path):
         padded.decode([real])
     with pytest.raises(ValueError, match="pad_to_multiple: 0 is too small"):
         Tokenizer(pattern(), [], (), pad_to_multiple=0)
+    with pytest.raises(ValueError, match="pad_to_multiple: 65537 is too large; use 65536 or less"):
+        Tokenizer(pattern(), [], (), pad_to_multiple=65537)
 
 
 def test_threads_share_a_tokenizer():

@@ -66,6 +66,13 @@ def test_a_vocabulary_smaller_than_bytes_and_specials_is_refused():
     assert train(table({}), 257, ["<|e|>"]).reached == 257
 
 
+def test_a_vocabulary_larger_than_ids_of_32_bits_is_refused():
+    with pytest.raises(
+        ValueError, match="vocab_size: 2147483648 is too large; ids have 32 bits: use at most 2147483647"
+    ):
+        train(table({}), 2**31)
+
+
 def test_min_frequency_stops_and_max_token_bytes_skips():
     pieces = {b"abcd": 5, b"xy": 2}
     assert train(table(pieces), 300, min_frequency=3).merges[:, 2].tolist() == [5, 5, 5]
@@ -98,6 +105,8 @@ def test_cut_parts_join_to_the_piece_and_are_whole_characters_where_they_can_be(
         ({"min_frequency": 0}, "min_frequency: 0 is too small; use 1 or more"),
         ({"max_token_bytes": 0}, "max_token_bytes: 0 is too small"),
         ({"max_piece_bytes": -1}, "max_piece_bytes: -1 is too small"),
+        ({"min_frequency": 2**63}, "min_frequency: 9223372036854775808 is too large; use less than"),
+        ({"max_token_bytes": 10**30}, "max_token_bytes: 10+ is too large"),
         ({"specials": ["a", "a"]}, "special_tokens: 'a' is declared twice; remove one"),
         ({"specials": [""]}, "special_tokens: a special token is empty; remove it"),
         ({"specials": ["\ud800"]}, "holds a lone surrogate; use valid text"),
