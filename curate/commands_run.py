@@ -73,7 +73,7 @@ def plan(config: Path, run_dir: Path | None, until: str | None, limit: int | Non
 
 @click.command()
 @run_options
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; default: one for each core.")
+@click.option("--workers", type=click.IntRange(1, 4096), metavar="N", help="Processes; default: one for each core.")
 @click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where tasks run.")
 @as_json
 @guarded

@@ -113,7 +113,8 @@ def set_values(data: dict[str, Any], overrides: Sequence[str], shown: str, regis
         try:
             _set(data, key.strip().split("."), yaml.safe_load(value), text, shown, registry)
         except yaml.YAMLError as error:
-            raise ConfigError(shown, None, text, f"the value is not YAML: {error}") from error
+            said = getattr(error, "problem", None) or str(error).splitlines()[0]
+            raise ConfigError(shown, None, text, f"the value is not YAML: {said}; put it in quotes") from error
 
 
 def _set(data: dict[str, Any], path: list[str], value: Any, text: str, shown: str, registry: Registry) -> None:

@@ -250,14 +250,26 @@ def _write_run(
 
 
 def read_run(root: Path) -> dict[str, Any]:
-    """run.json as it stands, empty where there is none."""
+    """run.json as it stands, empty where there is none or something else lies under its name."""
     import json
 
     try:
         data: dict[str, Any] = json.loads((root / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return data
+    return data if _is_run(data) else {}
+
+
+def _is_run(data: Any) -> bool:
+    """Has it what `_write_run` writes, as far as others read it?"""
+    kinds = {"name": str, "stages": list, "order": list, "params": dict, "settings": dict}
+    return (
+        isinstance(data, dict)
+        and all(isinstance(data.get(key), kind) for key, kind in kinds.items())
+        and all(
+            isinstance(e, dict) and {"stage", "type", "kind", "position", "seconds"} <= e.keys() for e in data["stages"]
+        )
+    )
 
 
 def clean(root: Path) -> list[str]:

@@ -44,7 +44,7 @@ def test_help_lists_every_command_and_each_command_has_help(call: Call) -> None:
         (["rnu"], "no command 'rnu'; did you mean 'run'?"),
         (["xyzzy"], "no command 'xyzzy'"),
         (["run"], "Missing argument 'CONFIG'"),
-        (["run", "c.yaml", "--workers", "0"], "0 is not in the range x>=1"),
+        (["run", "c.yaml", "--workers", "0"], "0 is not in the range 1<=x<=4096"),
         (["run", "c.yaml", "--limit", "many"], "'many' is not a valid integer"),
         (["run", "c.yaml", "--strcit"], "No such option"),
         (["report", "no-such-folder"], "does not exist"),

@@ -35,6 +35,28 @@ def test_an_error_that_nobody_foresaw_stays_one_of_the_program() -> None:
     assert explain(OSError("what is this")) is None and explain(RuntimeError("x")) is None
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["no JSON", "[1]", "3", '{"stages": 3}', '{"stages": ["ingest"]}', '{"stages": [{"stage": "ingest"}]}', "{}"],
+)
+def test_a_run_json_that_is_none_is_no_run_to_any_command(call: Call, tmp_path: Path, content: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+    for command in (
+        ["status"],
+        ["report"],
+        ["sql"],
+        ["sample"],
+        ["verify"],
+        ["clean"],
+        ["trace"],
+        ["what-if", "--set", "a.b=1"],
+    ):
+        more = {"sql": ["select 1"], "trace": ["x"]}.get(command[0], [])
+        result = call(command[0], tmp_path, *command[1:], *more)
+        assert result.exit_code == 2, result.output
+        assert "holds no run (no run.json with a finished stage)" in result.stderr
+
+
 @pytest.mark.parametrize("arguments", [("sql", "RUN", "select 1"), ("trace", "RUN", "x"), ("index", "RUN")])
 def test_a_missing_file_of_a_run_is_named_with_the_commands_that_help(
     call: Call, finished: Path, tmp_path: Path, arguments: tuple[str, ...]

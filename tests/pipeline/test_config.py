@@ -295,6 +295,12 @@ def test_a_number_beyond_64_bits_is_refused_with_its_place(tmp_path: Path, text:
     assert (caught.value.line, caught.value.key) == (line, key)
 
 
+def test_a_value_that_is_no_yaml_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"the value is not YAML: .*; put it in quotes") as caught:
+        check(tmp_path, HEAD + STAGES, "name={")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_source_without_a_path_is_refused(tmp_path: Path) -> None:
     project = small(tmp_path)
     project.config(sources=[{"name": "notes", "path": []}])
