@@ -125,7 +125,8 @@ def _print(data: dict[str, Any]) -> None:
         _say("nothing was read as text here, so damage was not looked for")
     if data["display"]:
         _say(data["display"])
-    _say("in the config:")
+    if data["advice"]:
+        _say("in the config:")
     for line in data["advice"]:
         _say(f"  {line}")
 

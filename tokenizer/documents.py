@@ -8,6 +8,7 @@ All but Parquet may be compressed (.gz, .zst). What cannot be used costs one rec
   no_text          the text field is absent, null or not a string
   invalid_utf8     the bytes are not UTF-8
   truncated        a compressed stream ends early; a text file of that kind is not used, lines before the end are
+  damaged          a Parquet file cannot be read from this row on; the rows before it are used
 """
 
 import codecs
@@ -112,9 +113,16 @@ def _rows(path: Path, text_field: str, skip: Callable[[Skipped], None]) -> Itera
         kind = file.schema_arrow.field(text_field).type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             raise ValueError(f"{path}: the column {text_field!r} is {kind}, not a string")
-        row = 0
-        for batch in file.iter_batches(columns=[text_field], batch_size=1024):
-            for text in batch.column(0).to_pylist():
+        row, batches = 0, file.iter_batches(columns=[text_field], batch_size=1024)
+        while True:
+            try:
+                texts = next(batches).column(0).to_pylist()
+            except StopIteration:
+                return
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                skip(Skipped(name_of(path), row + 1, "damaged", f"no row can be read from here on: {error}"))
+                return
+            for text in texts:
                 row += 1
                 if text is None:
                     skip(Skipped(name_of(path), row, "no_text", f"{text_field!r} is null"))

@@ -136,6 +136,22 @@ def test_a_file_that_only_claims_to_be_parquet_stops_the_training(tmp_path):
         train_files([tmp_path / "d.parquet"], tmp_path / "out", vocab_size=300)
 
 
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+def test_a_parquet_file_with_damage_inside_gives_the_rows_before_it_and_is_reported(compression, tmp_path):
+    path = tmp_path / "d.parquet"
+    texts = [f"text {k * k} " * 30 for k in range(3000)]
+    pq.write_table(pa.table({"text": texts}), path, compression=compression, use_dictionary=False, row_group_size=500)
+    content = bytearray(path.read_bytes())
+    at = len(content) // 2
+    content[at : at + 3000] = bytes(byte ^ 0x5A for byte in content[at : at + 3000])
+    path.write_bytes(content)
+    report = train_files([path], tmp_path / "out", vocab_size=260)
+    (skipped,) = report["skipped_records"]
+    assert (skipped["file"], skipped["reason"]) == ("d.parquet", "damaged")
+    assert 0 < report["training"]["documents"] == skipped["record"] - 1 < 3000
+    assert "no row can be read from here on" in skipped["detail"]
+
+
 def test_parameters_are_checked_before_any_file_is_read(tmp_path):
     with pytest.raises(ValueError, match="vocab_size: 200 is too small; need at least 257"):
         train_files([tmp_path / "none"], tmp_path / "out", vocab_size=200, specials=["<|e|>"])
