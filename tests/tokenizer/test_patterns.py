@@ -50,6 +50,28 @@ def test_a_pattern_cuts_as_expected(name, text, expected):
     assert pieces(name, text) == expected
 
 
+@pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])
+def test_a_pattern_cuts_as_the_expression_that_tiktoken_publishes_under_its_name(name, monkeypatch):
+    import random
+
+    import regex
+    from tiktoken_ext import openai_public
+
+    from tokenizer.conformance import conformance_texts
+
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", lambda *_, **__: {})  # the ranks would be fetched
+    monkeypatch.setattr(openai_public, "data_gym_to_mergeable_bpe_ranks", lambda *_, **__: {})
+    published = getattr(openai_public, "gpt2" if name == "gpt2" else f"{name}_base")()["pat_str"]
+    rng = random.Random(name)
+    characters = "aBsSſlLveRtdm'’  \t\n\r\u3000\u0085\u00a0 12２½²/!.日ʰǅ\u0301é😀\x00\u0e35ʕ\u200d\u0903"
+    texts = ["".join(rng.choices(characters, k=rng.randint(1, 30))) for _ in range(5000)]
+    theirs, ours = regex.compile(published), regex.compile(pattern(name).regex)
+    other = {text for text in (*conformance_texts(), *texts) if theirs.findall(text) != ours.findall(text)}
+    # cl100k has its first form, see the module: later ones differ where white space without a line break ends a text
+    assert {text for text in other if not regex.search(r"[\r\n]\s*[^\S\r\n]+$", text)} == set()
+    assert (len(other) > 0) == (name == "cl100k")
+
+
 def test_starcoder_is_single_digits_then_gpt2():
     import random
 
