@@ -68,6 +68,29 @@ def test_enc_03_a_declared_gb2312_file_is_read_as_gb18030(tmp_path: Path) -> Non
     assert (row["text"], row["encoding"], row["encoding_by"]) == ("镕炉㐀", "gb18030", "declared")
 
 
+SENTENCES = {
+    "gbk": "渡船九点开。它运送邮件、木材，星期天还带上一支小乐队。孩子们在岸边等着听音乐。\n",
+    "gb18030": "渡船九点开，㐀镕𠀀。它运送邮件、木材，星期天还带上一支小乐队。\n",
+    "big5": "渡船九點開。它運送郵件、木材，星期天還帶上一支小樂隊。孩子們在岸邊等著聽音樂。\n",
+    "shift_jis": "渡し船は九時に出ます。郵便と材木を運び、日曜日には小さな楽団も乗せます。\n",
+    "euc_jp": "渡し船は九時に出ます。郵便と材木を運び、日曜日には小さな楽団も乗せます。\n",
+    "euc_kr": "나룻배는 아홉 시에 떠난다. 우편물과 목재를 나르고 일요일에는 작은 악단도 태운다.\n",
+    "cp1251": "Паром отходит в девять. Он везёт почту, лес и по воскресеньям маленький оркестр.\n",
+    "cp1252": "L’été dernier, le bac transportait déjà le courrier, où que l’on fût arrêté près de la forêt.\n",
+    "utf-16": "The ferry – 渡船 – leaves at nine.\n",
+    "utf-16-le": "Паром отходит в девять. Он везёт почту, лес и по воскресеньям маленький оркестр.\n",
+    "utf-16-be": "渡船九点开。它运送邮件、木材，星期天还带上一支小乐队。孩子们在岸边等着听音乐。\n",
+}
+
+
+@pytest.mark.parametrize("codec", SENTENCES)
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_file_in_any_charset_comes_back_exactly(tmp_path: Path, codec: str, declared: bool) -> None:
+    text = SENTENCES[codec] * 3
+    result = read(write(tmp_path, "a.txt", text.encode(codec)), encoding=codec if declared else None)
+    assert (result.texts, result.documents[0]["replacements"]) == ([text], 0)
+
+
 def test_an_empty_file_is_an_empty_document(tmp_path: Path) -> None:
     assert read(write(tmp_path, "a.txt", b"")).texts == [""]
 
