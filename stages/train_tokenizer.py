@@ -7,6 +7,7 @@ list says. `tokenizer/manifest.json` holds the hash of the curated manifest it w
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,6 +74,17 @@ class TokenizerParams(Params):
     name: str = decides("tokenizer", pattern=r"^[A-Za-z0-9._-]+$", description="Name of the .tiktoken file.")
     placeholders: tuple[str, ...] = Field((), description="Filled in: the placeholders that editors of this run write.")
     weights: dict[str, float] = decides({}, description="Filled in: the weight of each source.")
+
+    @field_validator("vocab_size", "vocab_sizes", mode="before")
+    @classmethod
+    def _in_full(cls, value: Any) -> Any:
+        for size in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(size, str) and re.fullmatch(r"\d+(\.\d+)?\s*[kK]", size):
+                thousands = float(size.rstrip("kK "))
+                raise ValueError(
+                    f"{size!r} may mean {thousands * 1000:.0f} or {thousands * 1024:.0f}: write the number"
+                )
+        return value
 
     @field_validator("pattern")
     @classmethod

@@ -127,6 +127,12 @@ def test_tokens_say_where_they_come_from(tmp_path):
     assert alone["single_source"] == "b" and alone["utf8"] is False
 
 
+@pytest.mark.parametrize("given", [{"vocab_size": "32k"}, {"vocab_sizes": [8192, "32K"]}])
+def test_a_size_in_thousands_is_asked_for_in_full(given: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=r"'32[kK]' may mean 32000 or 32768: write the number"):
+        TokenizerParams.model_validate(given)
+
+
 def test_an_unknown_size_is_refused_when_the_config_is_read():
     given = TokenizerParams(vocab_size=300, vocab_sizes=(256,), special_tokens=("<|e|>",))
     with pytest.raises(ValueError, match="vocab_size: 256 is too small; need at least 257"):
