@@ -18,7 +18,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import bytes_to_str, detect_encoding
 from resiliparse.parse.html import HTMLTree
 
-from stages.ingest.page import SKIPPED
+from stages.ingest.navigation import SKIPPED
 
 NAVIGATION = re.compile(r"nav|menu|sidebar|breadcrumb|footer|toolbar", re.IGNORECASE)
 

@@ -29,7 +29,7 @@ from pipeline.hashing import file_hash
 from pipeline.reading import read_files
 from pipeline.sources import Source
 from stages.ingest import Ingest
-from stages.ingest.page import SKIPPED
+from stages.ingest.navigation import SKIPPED
 
 DATA = Path(os.environ.get("CURATE_TEST_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
 PARAMS = Ingest.Params()

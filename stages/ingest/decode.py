@@ -88,12 +88,12 @@ def decode(
     return found
 
 
-def plain_utf8(raw: bytes) -> Decoded | None:
+def plain_utf8(raw: bytes, clean: bool = False) -> Decoded | None:
     """The short way for most of what there is: strict UTF-8 without a mark and without any control character.
 
-    Neither UTF-16 nor ISO-2022 has none of these.
+    Neither UTF-16 nor ISO-2022 has none of these. `clean`: there is no control character, as the caller knows.
     """
-    if raw.startswith(_MARKS) or _has_controls(raw):
+    if raw.startswith(_MARKS) or (not clean and _has_controls(raw)):
         return None
     return _strict(raw, "utf-8", "utf-8")
 

@@ -15,17 +15,9 @@ from resiliparse.parse.html import HTMLTree
 
 from stages.ingest.charsets import WIDE, codec_of
 from stages.ingest.decode import Decoded, RejectedError, decode, plain_utf8, remove_nuls
+from stages.ingest.navigation import ALL, WORTH, skipped_in
 from stages.ingest.params import IngestParams
 
-SKIPPED: Final = (
-    *("nav", "header", "footer", "aside", "dialog", "template", "button", "select"),
-    *("[role=navigation]", "[role=banner]", "[role=contentinfo]", "[role=search]", "[aria-hidden=true]"),
-    *(".sphinxsidebar", ".related", ".headerlink", ".navheader", ".navfooter", ".docnav", ".navbar", ".t-navbar"),
-    *(".breadcrumb", ".breadcrumbs", ".menu"),
-)
-"""Elements whose text is no part of a page's content, as CSS selectors."""
-
-_SKIPPED: Final = list(SKIPPED)
 _HEAD_BYTES: Final = 4096
 """How far a declaration is looked for: WHATWG says 1,024 bytes, pages in the wild have it later."""
 
@@ -58,12 +50,16 @@ def read_page(raw: bytes, labels: Sequence[str | None], params: IngestParams) ->
 
     Raises RejectedError: `no_text`, `bad_html`, `binary_content`, `undecodable`.
     """
-    decoded = plain_utf8(raw) or decode(
-        raw,
-        [label for label in (*labels, declared_charset(raw)) if label],
-        max_replacement_share=params.max_replacement_share,
-        max_control_share=params.max_control_share,
-    )
+    selectors = skipped_in(raw) if len(raw) >= WORTH else ALL
+    decoded = plain_utf8(raw, clean=selectors is not ALL) if selectors is not None else None
+    if decoded is None:
+        selectors = ALL
+        decoded = decode(
+            raw,
+            [label for label in (*labels, declared_charset(raw)) if label],
+            max_replacement_share=params.max_replacement_share,
+            max_control_share=params.max_control_share,
+        )
     html, nuls = remove_nuls(decoded.text) if b"\0" in raw else (decoded.text, 0)
     try:
         tree = HTMLTree.parse(html)
@@ -72,7 +68,7 @@ def read_page(raw: bytes, labels: Sequence[str | None], params: IngestParams) ->
             preserve_formatting=True,
             main_content=params.main_content,
             alt_texts=False,
-            skip_elements=_SKIPPED,
+            skip_elements=selectors,
         )
         title = (tree.title or "").strip()
     except Exception as error:  # whatever a parser raises on one page costs that page
