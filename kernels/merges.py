@@ -1,10 +1,12 @@
 """Byte-pair merges from distinct pieces with counts: the exact greedy loop, incrementally.
 
 The pieces of two bytes or more lie in one array of cells, with a gap before each and one at the end; a symbol fills
-the first and the last cell of its bytes, so that both neighbours are found in one step. Every pair that occurs often
-enough has a row with its count. A new symbol keeps the positions where it arose; they are sorted out by neighbour only
-when one of its pairs is to be merged, which most never are, and what was merged away until then is left out. A run of
-equal symbols counts every adjacent pair, overlaps included.
+the first and the last cell of its bytes, so that both neighbours are found in one step. The gap is the number above all
+symbols, and takes part in the lists of neighbours, which saves two jumps. Pieces that occur once, most of all, lie
+behind the others and need no weights. Every pair that occurs often enough has a row with its count. A new symbol keeps
+the positions where it arose; they are sorted out by neighbour only when one of its pairs is to be merged, which most
+never are, and what was merged away until then is left out. A run of equal symbols counts every adjacent pair, overlaps
+included.
 
 The large arrays are made by NumPy, which asks the kernel for huge pages; memory that numba allocates has none.
 """
@@ -15,6 +17,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from kernels.merge_layout import byte_pairs, lay_out, seed
 from kernels.merge_queue import (
     COUNT,
     FIRST,
@@ -33,77 +36,13 @@ from kernels.merge_queue import (
 
 __all__ = ["GREATEST_BYTES", "SMALLEST_IDS", "merges"]
 
-GAP, INSIDE = -1, -2
+BLOCK = 64  # positions that are looked at, without a jump, before they are merged
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
 READ_CELLS = types.Array(types.int32, 1, "C", readonly=True)
 CELLS = types.Array(types.int32, 1, "C")
-NUMBERS = types.Array(types.int64, 1, "C")
 ROWS = types.Array(types.int64, 2, "C")
-
-
-@njit(types.int64(BYTES, INTEGERS, READ_CELLS, BYTES, CELLS, CELLS), nogil=True, cache=True)
-def lay_out(store: Any, ends: Any, weights: Any, symbols: Any, cells: Any, weight: Any) -> Any:
-    """Fill the cells, and for each the weight of its piece; returns how many cells there are."""
-    at = 0
-    start = np.int64(0)
-    for k in range(len(ends)):
-        if ends[k] - start > 1:
-            cells[at] = GAP
-            weight[at] = 0
-            at += 1
-            for q in range(start, ends[k]):
-                cells[at] = symbols[store[q]]
-                weight[at] = weights[k]
-                at += 1
-        start = ends[k]
-    cells[at] = GAP
-    weight[at] = 0
-    return at + 1
-
-
-@njit(types.UniTuple(NUMBERS, 2)(READ_CELLS, READ_CELLS, INTEGERS), nogil=True, cache=True)
-def byte_pairs(cells: Any, weight: Any, large: Any) -> Any:
-    """Count and number of positions of each pair of bytes (left << 8 | right)."""
-    count = np.zeros(1 << 16, np.int64)
-    many = np.zeros(1 << 16, np.int64)
-    for p in range(len(cells) - 1):
-        if cells[p] >= 0 and cells[p + 1] >= 0:
-            pair = cells[p] << 8 | cells[p + 1]
-            w = np.int64(weight[p])
-            count[pair] += w if w >= 0 else large[~w]
-            many[pair] += 1
-    return count, many
-
-
-@njit(types.Tuple((ROWS, ROWS, types.int64))(INTEGERS, INTEGERS, READ_CELLS, CELLS), nogil=True, cache=True)
-def seed(count: Any, many: Any, cells: Any, places: Any) -> Any:
-    """Rows and slots of the pairs of bytes of which many is above 0; their positions go to places."""
-    n = np.count_nonzero(many)
-    rows = np.empty((n + 1024, 3), np.int64)
-    slots = wider(np.full((1 << 10, 2), -1, np.int64), n)
-    next_place = np.full(1 << 16, -1, np.int64)
-    pairs = 0
-    used = np.int64(0)
-    for pair in range(1 << 16):
-        if many[pair] > 0:
-            key = np.int64(pair >> 8) << 32 | pair & 255
-            s = slot_of(slots, key)
-            slots[s, KEY] = key
-            slots[s, ROW] = pairs
-            rows[pairs, COUNT] = count[pair]
-            rows[pairs, FIRST] = next_place[pair] = used
-            rows[pairs, MANY] = many[pair]
-            pairs += 1
-            used += many[pair]
-    for p in range(len(cells) - 1):
-        if cells[p] >= 0 and cells[p + 1] >= 0:
-            pair = cells[p] << 8 | cells[p + 1]
-            if next_place[pair] >= 0:
-                places[next_place[pair]] = p
-                next_place[pair] += 1
-    return rows, slots, pairs
 
 
 @njit(nogil=True)
@@ -131,40 +70,46 @@ def more_rows(a: Any, n: Any) -> Any:
 
 @njit(nogil=True)
 def replace(
-    cells: Any, weight: Any, large: Any, sizes: Any, places: Any, left: Any, right: Any, new: Any, near: Any,
-    gain: Any, homes: Any,
+    cells: Any, weight: Any, large: Any, singles: Any, sizes: Any, places: Any, left: Any, right: Any, new: Any,
+    near: Any, gain: Any,
 ) -> Any:  # fmt: skip
     """Put new for each left, right at places; note the neighbours.
 
-    homes gets the positions of new. For side 0 and 1 near lists the different neighbours and gain says how often each
-    was met. Returns how many neighbours a side has, and how many positions.
+    The positions of new take the place of the first of these. For side 0 and 1 near lists the different neighbours
+    (the gap is one), and gain says how often each was met. Returns how many neighbours a side has, and how many
+    positions.
     """
     kinds0 = kinds1 = met = 0
-    a, b = sizes[left], sizes[right]
-    for k in range(len(places)):
-        p = np.int64(places[k])
-        r = p + a
-        if cells[p] != left or cells[r] != right:
-            continue
-        w = np.int64(weight[p])
-        if w < 0:
-            w = large[~w]
-        x = np.int64(cells[p - 1])
-        y = np.int64(cells[r + b])
-        cells[r] = INSIDE
-        cells[p] = new
-        cells[r + b - 1] = new
-        homes[met] = p
-        met += 1
-        if x >= 0:
-            if gain[0, x] == 0:
-                near[0, kinds0] = x
-                kinds0 += 1
+    a, b, gap = sizes[left], sizes[right], len(sizes)
+    held = np.empty(BLOCK, np.int64)
+    weights = np.empty(BLOCK, np.int64)
+    for first in range(0, len(places), BLOCK):
+        some = np.int64(0)
+        for k in range(first, min(first + BLOCK, len(places))):
+            p = np.int64(places[k])
+            held[some] = p
+            weights[some] = weight[min(p, singles)]
+            some += cells[p] == left
+        for k in range(some):
+            p = held[k]
+            r = p + a
+            if cells[p] != left or cells[r] != right:  # in a run of equal symbols the merge before may have taken it
+                continue
+            w = weights[k]
+            if w < 0:
+                w = large[~w]
+            x = np.int64(cells[p - 1])
+            y = np.int64(cells[r + b])
+            cells[r] = gap  # nothing looks inside a symbol, except to find that what was here is gone
+            cells[p] = new
+            cells[r + b - 1] = new
+            places[met] = p
+            met += 1
+            near[0, kinds0] = x
+            kinds0 += gain[0, x] == 0
             gain[0, x] += w
-        if y >= 0:
-            if gain[1, y] == 0:
-                near[1, kinds1] = y
-                kinds1 += 1
+            near[1, kinds1] = y
+            kinds1 += gain[1, y] == 0
             gain[1, y] += w
     return (kinds0, kinds1), met
 
@@ -184,20 +129,18 @@ def sort_out(
     newest = symbol - side  # a pair with a newer symbol arose with that one; two equal ones belong to side 0
     for k in range(len(homes)):
         p = np.int64(homes[k])
-        if cells[p] != symbol:
-            continue
-        homes[still] = p
-        still += 1
         x = np.int64(cells[p + step])
-        if x < 0 or x > newest:
-            continue
-        if number[x] == 0:
-            near[side, kinds] = x
-            kinds += 1
-        number[x] += 1
+        here = cells[p] == symbol
+        homes[still] = p
+        still += here
         seen[met] = x
-        where[met] = p if side == 1 else p - sizes[x]
-        met += 1
+        where[met] = p
+        met += here & (x <= newest)
+    for k in range(met):
+        x = np.int64(seen[k])
+        near[side, kinds] = x
+        kinds += number[x] == 0
+        number[x] += 1
     for k in range(kinds):
         x = near[side, k]
         s = slot_of(slots, beside(side, x, symbol))
@@ -210,9 +153,9 @@ def sort_out(
         used += number[x]
         number[x] = used - number[x]  # from here on: where its next position goes
     for k in range(met):
-        x = seen[k]
+        x = np.int64(seen[k])
         if number[x] >= 0:
-            places[number[x]] = where[k]
+            places[number[x]] = where[k] if side == 1 else where[k] - sizes[x]
             number[x] += 1
     for k in range(kinds):
         number[near[side, k]] = 0
@@ -250,7 +193,7 @@ def update_counts(
     for side in range(2):
         for k in range(kinds[side]):
             x = near[side, k]
-            if gain[side, x] >= min_count:
+            if gain[side, x] >= min_count and x <= new:
                 key = beside(side, x, new)
                 s = slot_of(slots, key)
                 slots[s, KEY] = key
@@ -271,17 +214,17 @@ def update_counts(
 
 @njit(
     ROWS(
-        CELLS, READ_CELLS, INTEGERS, CELLS, ROWS, ROWS, types.int64, CELLS, BYTES, types.int64, types.int64,
+        CELLS, READ_CELLS, INTEGERS, types.int64, ROWS, ROWS, types.int64, CELLS, BYTES, types.int64, types.int64,
         types.int64, types.int64, INTEGERS,
     ),
     nogil=True,
     cache=True,
 )  # fmt: skip
 def learn(
-    cells: Any, weight: Any, large: Any, homes: Any, rows: Any, slots: Any, pairs: Any, places: Any, symbols: Any,
+    cells: Any, weight: Any, large: Any, singles: Any, rows: Any, slots: Any, pairs: Any, places: Any, symbols: Any,
     wanted: Any, order: Any, min_count: Any, max_bytes: Any, old: Any,
 ) -> Any:  # fmt: skip
-    """The merges, best pair after best pair; see `merges`. homes: room for as many positions as there are bytes."""
+    """The merges, best pair after best pair; see `merges`."""
     vocabulary = 256 + wanted
     used = rows[:pairs, MANY].sum()
     names = np.empty(4096, np.uint8)  # the bytes of every token, one after the other, for GREATEST_BYTES
@@ -296,11 +239,10 @@ def learn(
             push(heap, live, rows[slots[s, ROW], COUNT], slots[s, KEY], order, (names, start))
             live += 1
     sizes = np.ones(vocabulary, np.int64)
-    home = np.zeros((vocabulary + 1, 2), np.int64)  # of a symbol: where its positions begin in homes, how many
-    settled = np.int64(0)
+    home = np.zeros((vocabulary + 1, 2), np.int64)  # of a symbol: where its positions begin in places, how many
     out = np.empty((wanted, 4), np.int64)
-    near = np.empty((2, vocabulary), np.int64)
-    gain = np.zeros((2, vocabulary), np.int64)
+    near = np.empty((2, vocabulary + 2), np.int64)
+    gain = np.zeros((2, vocabulary + 1), np.int64)
     number = np.zeros(vocabulary, np.int64)
     made = np.empty(2 * vocabulary, np.int64)
     seen = np.empty(1 << 12, np.int32)
@@ -328,17 +270,16 @@ def learn(
         if rows[row, MANY] == 0:
             symbol, side = max(left, right), 1 if left > right else 0
             first, n = home[symbol, 0], home[symbol, 1]
-            seen, where = longer(seen, n), longer(where, n)
+            seen, where = longer(seen, n + 1), longer(where, n + 1)
             places = longer(places, used + n)
             home[symbol, 1], used = sort_out(
-                side, symbol, cells, sizes, homes[first : first + n], near, number, seen, where, rows, slots, places,
+                side, symbol, cells, sizes, places[first : first + n], near, number, seen, where, rows, slots, places,
                 used,
             )  # fmt: skip
         here = places[rows[row, FIRST] : rows[row, FIRST] + rows[row, MANY]]
-        kinds, met = replace(cells, weight, large, sizes, here, left, right, new, near, gain, homes[settled:])
-        home[new, 0] = settled
+        kinds, met = replace(cells, weight, large, singles, sizes, here, left, right, new, near, gain)
+        home[new, 0] = rows[row, FIRST]
         home[new, 1] = met
-        settled += met
         rows = more_rows(rows, pairs + kinds[0] + kinds[1])
         heap = more_rows(heap, live + kinds[0] + kinds[1])
         slots = wider(slots, pairs + kinds[0] + kinds[1])
@@ -377,15 +318,14 @@ def merges(
     weights = np.where(large, ~(np.cumsum(large) - 1), counts).astype(np.int32)
     cells = np.empty(len(store) + len(ends) + 1, np.int32)
     weight = np.empty(len(cells), np.int32)
-    n = lay_out(store, ends, weights, symbols, cells, weight)
+    n, singles = lay_out(store, ends, weights, symbols, cells, weight, 256 + wanted)
     cells, weight, counts = cells[:n], weight[:n], counts[large]
-    count, many = byte_pairs(cells, weight, counts)
+    count, many = byte_pairs(cells, weight, counts, singles)
     if not len(old):
         many[count < min_count] = 0
     places = np.empty(2 * int(many.sum()) + 1024, np.int32)  # memory that is not written costs nothing
     rows, slots, pairs = seed(count, many, cells, places)
-    homes = np.empty(n, np.int32)  # each merge of two symbols leaves one fewer
     found: NDArray[np.int64] = learn(
-        cells, weight, counts, homes, rows, slots, pairs, places, symbols, wanted, order, min_count, max_bytes, old
+        cells, weight, counts, singles, rows, slots, pairs, places, symbols, wanted, order, min_count, max_bytes, old
     )
     return found

@@ -5,8 +5,9 @@ together and a listing is a slice. A piece of up to seven bytes is its own key; 
 its first and last eight bytes in its row tell it from others with that hash, with the bytes between if there are any.
 
 Pieces are counted in blocks, each in short passes (keys, first look, rows, counts): in a loop that only looks, the
-processor waits for many slots at once. All arithmetic is int64 and products wrap around. The arrays are made by NumPy,
-which asks the kernel for huge pages; memory that numba allocates has none.
+processor waits for many slots at once, and only pieces that are not known by their first slot take the slow way. All
+arithmetic is int64 and products wrap around. The arrays are made by NumPy, which asks the kernel for huge pages; memory
+that numba allocates has none.
 """
 
 from typing import Any
@@ -82,19 +83,55 @@ def look(keys: Any, n: Any, slots: Any, found: Any) -> Any:
 
 
 @njit(nogil=True)
-def place(
-    data: Any, start: Any, ends: Any, keys: Any, words: Any, found: Any, slots: Any, rows: Any, store: Any,
-    pieces: Any, used: Any,
-) -> Any:  # fmt: skip
-    """Give every piece its row in found, which comes from `look`; new ones are added, and there must be room."""
+def look_ahead(keys: Any, n: Any, slots: Any, rows: Any, found: Any, unsure: Any) -> Any:
+    """For each of n keys the row in its first slot, or -1 if another key or none is there.
+
+    unsure gets the pieces that are not known by that: with another key there, or a hash for a key. Returns how many;
+    there must be room for one more.
+    """
     mask = len(slots) - 1
-    origin = start
-    for k in range(len(ends)):
+    some = 0
+    for k in range(n):
+        key = keys[k]
+        s = first_slot(key, mask)
+        row = slots[s, ROW]
+        hit = slots[s, KEY] == key
+        row = row if hit else np.int64(-1)
+        found[k] = row
+        unsure[some] = k
+        some += (not hit) | (key < 0)
+    return some
+
+
+@njit(nogil=True)
+def confirm(start: Any, ends: Any, words: Any, rows: Any, found: Any, unsure: Any, some: Any) -> Any:
+    """Take out of unsure the pieces of up to ENDS bytes that are those of the rows found; returns how many are left."""
+    left = 0
+    for u in range(some):
+        k = unsure[u]
+        first = ends[k - 1] - start if k > 0 else 0
+        after = ends[k] - start
+        size = after - first
+        row = max(found[k], 0)
+        same = rows[row, HEAD] == words[first + 7] and rows[row, TAIL] == words[after - 1]
+        same &= rows[row + 1, START] - rows[row, START] == size
+        unsure[left] = k
+        left += not (same & (found[k] >= 0) & (size <= ENDS))
+    return left
+
+
+@njit(nogil=True)
+def place(
+    data: Any, origin: Any, ends: Any, keys: Any, words: Any, found: Any, unsure: Any, some: Any, slots: Any,
+    rows: Any, store: Any, pieces: Any, used: Any,
+) -> Any:  # fmt: skip
+    """Give the unsure pieces their rows in found; new ones are added, and there must be room."""
+    mask = len(slots) - 1
+    for u in range(some):
+        k = unsure[u]
+        start = ends[k - 1] if k > 0 else origin
         end = ends[k]
         key = keys[k]
-        if found[k] >= 0 and key > 0:
-            start = end
-            continue
         size = end - start
         head, tail = words[start + 7 - origin], words[end - 1 - origin]
         s = first_slot(key, mask)
@@ -127,7 +164,6 @@ def place(
             pieces += 1
             rows[pieces, START] = used
         found[k] = slots[s, ROW]
-        start = end
     return pieces, used
 
 
@@ -155,6 +191,7 @@ def count(
     """
     keys = np.empty(BLOCK, np.int64)
     found = np.empty(BLOCK, np.int64)
+    places = np.empty(BLOCK + 1, np.int64)
     words = np.empty(1 << 14, np.int64)
     segment, piece, start = at
     while segment < len(starts):
@@ -169,8 +206,11 @@ def count(
             if size + SPARE > len(words):
                 words = np.empty(2 * size + SPARE, np.int64)
             find_keys(data, start, some, words, keys)
-            look(keys, len(some), slots, found)
-            pieces, used = place(data, start, some, keys, words, found, slots, rows, store, pieces, used)
+            unsure = look_ahead(keys, len(some), slots, rows, found, places)
+            unsure = confirm(start, some, words, rows, found, places, unsure)
+            pieces, used = place(
+                data, start, some, keys, words, found, places, unsure, slots, rows, store, pieces, used
+            )
             for k in range(len(some)):
                 row = found[k]
                 rows[row, COUNT] += 1
@@ -194,6 +234,7 @@ def absorb(
     """Add pieces with their counts and documents as long as there is room; at as in `count`, with one segment."""
     keys = np.empty(BLOCK, np.int64)
     found = np.empty(BLOCK, np.int64)
+    places = np.empty(BLOCK + 1, np.int64)
     words = np.empty(1 << 14, np.int64)
     segment, piece, start = at
     while piece < len(ends):
@@ -204,8 +245,9 @@ def absorb(
         if size + SPARE > len(words):
             words = np.empty(2 * size + SPARE, np.int64)
         find_keys(data, start, some, words, keys)
-        look(keys, len(some), slots, found)
-        pieces, used = place(data, start, some, keys, words, found, slots, rows, store, pieces, used)
+        unsure = look_ahead(keys, len(some), slots, rows, found, places)
+        unsure = confirm(start, some, words, rows, found, places, unsure)
+        pieces, used = place(data, start, some, keys, words, found, places, unsure, slots, rows, store, pieces, used)
         for k in range(len(some)):
             rows[found[k], COUNT] += counts[piece + k]
             rows[found[k], DOCUMENTS] += documents[piece + k]

@@ -1,9 +1,9 @@
 """Hand-written scanners for the common pre-tokenisation patterns, over raw UTF-8.
 
 `scan` takes segments (byte ranges of one buffer, each valid UTF-8) and returns where their pieces end. A segment is
-scanned in two passes: `classify` gives every byte the class of its character, and one of the `split_…` functions
-walks over the classes. Both are called once per segment: a function that takes arrays is never called per piece,
-since such a call counts references even when it is inlined. All arithmetic is int64.
+scanned in two passes: `find_runs` lists the runs of characters of one class, and one of the `split_…` functions walks
+over the runs. Both are called once per segment: a function that takes arrays is never called per piece, since such a
+call counts references even when it is inlined. All arithmetic is int64.
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from kernels.unicode_tables import BLANK, DIGIT, END, LOWER, MARK, NEWLINE, OTHER, QUOTE, SLASH, SPACE, UNCASED, UPPER
 
 GPT2, CL100K, O200K = range(3)  # families of patterns, one scanner each
-KIND = 15  # mask of the class
-MORE = 16  # flag: the 2nd to 4th byte of a character
+PLACE = 4  # bits of a run below the place where it begins
+KIND = 15  # mask of its class
 
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
@@ -35,30 +35,40 @@ def family_table(classes: NDArray[np.uint8], family: int) -> NDArray[np.uint8]:
 
 
 @njit(nogil=True)
-def classify(text: Any, table: Any, classes: Any) -> Any:
-    """Class of every byte of valid UTF-8, with MORE on the later bytes of a character, and END after the last."""
+def width(b: Any) -> Any:
+    """Bytes of the character whose first byte is b."""
+    return 1 + (b >= 0xC0) + (b >= 0xE0) + (b >= 0xF0)
+
+
+@njit(nogil=True)
+def find_runs(text: Any, table: Any, runs: Any) -> None:
+    """Runs of characters of one class in valid UTF-8: the place where each begins << PLACE | class.
+
+    Three of END stand behind the last. runs needs room for three more than text has bytes.
+    """
     n = len(text)
-    i = 0
+    found = i = 0
+    before = np.int64(END)
     while i < n:
         b = np.int64(text[i])
+        run = i << PLACE
         if b < 0x80:
-            classes[i] = table[b]
+            kind = np.int64(table[b])
             i += 1
-            continue
-        if b < 0xE0:
-            size, code = 2, b & 0x1F
-        elif b < 0xF0:
-            size, code = 3, b & 0x0F
         else:
-            size, code = 4, b & 0x07
-        for k in range(i + 1, i + size):
-            code = code << 6 | (text[k] & 0x3F)
-        kind = table[code]
-        classes[i] = kind
-        for k in range(i + 1, i + size):
-            classes[k] = kind | MORE
-        i += size
-    classes[n] = END
+            if b < 0xE0:
+                code = (b & 0x1F) << 6 | (text[i + 1] & 0x3F)
+            elif b < 0xF0:
+                code = (b & 0x0F) << 12 | (text[i + 1] & 0x3F) << 6 | (text[i + 2] & 0x3F)
+            else:
+                code = (b & 0x07) << 18 | (text[i + 1] & 0x3F) << 12 | (text[i + 2] & 0x3F) << 6 | (text[i + 3] & 0x3F)
+            kind = np.int64(table[code])
+            i += width(b)
+        runs[found] = run | kind
+        found += kind != before  # else the next one takes its place
+        before = kind
+    for k in range(found, found + 3):
+        runs[k] = n << PLACE | END
 
 
 @njit(nogil=True)
@@ -78,45 +88,51 @@ def contraction(a: Any, b: Any) -> Any:
 
 
 @njit(nogil=True)
-def split_gpt2(text: Any, classes: Any, digits: Any, ends: Any) -> Any:
+def split_gpt2(text: Any, runs: Any, digits: Any, ends: Any) -> Any:
     """'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
 
     With digits = 1 (starcoder) each digit is cut out first, and white space before one stands before an end of text.
     """
     n = len(text)
-    found = i = 0
+    found = i = r = 0  # r: the run that holds i
     while i < n:
-        first = classes[i]
-        j = i + 1
+        first = runs[r] & KIND
+        end = runs[r + 1] >> PLACE
         suffix = 0
-        if first == QUOTE and j < n and text[j] >= ord("a"):  # lower case only, and no U+017F
-            b = np.int64(text[j + 1]) if j + 1 < n else 0
-            if text[j] < 0x80 and (b >= ord("a") or contraction(np.int64(text[j]), 0) == 1):
-                suffix = contraction(np.int64(text[j]), b)
-        body = classes[j] & KIND if first == BLANK else first
+        if first == QUOTE and i + 1 < n and text[i + 1] >= ord("a"):  # lower case only, and no U+017F
+            b = np.int64(text[i + 2]) if i + 2 < n else 0
+            if text[i + 1] < 0x80 and (b >= ord("a") or contraction(np.int64(text[i + 1]), 0) == 1):
+                suffix = contraction(np.int64(text[i + 1]), b)
+        blank = first == BLANK and end == i + 1
+        body = runs[r + 1] & KIND if blank else first
         if digits == 1 and body == DIGIT:
-            body = BLANK if first == BLANK else END
+            body = BLANK if blank else END
         if suffix > 0:
-            j += suffix
+            j = i + 1 + suffix
+            r += 1
+            r += j == runs[r + 1] >> PLACE
         elif body == END:
-            while classes[j] & MORE:
-                j += 1
+            j = i + width(text[i])
+            r += j == end
         elif body in (LOWER, DIGIT):
-            while classes[j] & KIND == body:
-                j += 1
+            r += 1 + blank
+            j = runs[r] >> PLACE
         elif body in (OTHER, QUOTE):
-            while classes[j] & KIND == OTHER or classes[j] == QUOTE:
-                j += 1
+            r += 1
+            while runs[r] & KIND in (OTHER, QUOTE):
+                r += 1
+            j = runs[r] >> PLACE
         else:
-            last = i  # first byte of the last white-space character
-            while classes[j] & MORE:
-                j += 1
-            while SPACE <= classes[j] & KIND <= BLANK:
-                if not classes[j] & MORE:
-                    last = j
-                j += 1
-            if j < n and last > i and not (digits == 1 and classes[j] == DIGIT):
-                j = last
+            while SPACE <= runs[r] & KIND <= BLANK:
+                r += 1
+            j = runs[r] >> PLACE
+            if j < n and not (digits == 1 and runs[r] & KIND == DIGIT):
+                last = j - 1  # first byte of the last white-space character
+                while text[last] & 0xC0 == 0x80:
+                    last -= 1
+                if last > i:
+                    j = last
+                    r -= 1
         ends[found] = j
         found += 1
         i = j
@@ -124,47 +140,57 @@ def split_gpt2(text: Any, classes: Any, digits: Any, ends: Any) -> Any:
 
 
 @njit(nogil=True)
-def split_cl100k(text: Any, classes: Any, digits: Any, ends: Any) -> Any:
+def split_cl100k(text: Any, runs: Any, digits: Any, ends: Any) -> Any:
     """cl100k and its kin, with at most `digits` digits in a number; see tokenizer/patterns.py."""
     n = len(text)
-    found = i = 0
+    found = i = r = 0  # r: the run that holds i
     while i < n:
-        first = classes[i]
-        j = i + 1
-        while classes[j] & MORE:
-            j += 1
-        second = classes[j]
+        first = runs[r] & KIND
+        second = runs[r + 1] & KIND
+        end = runs[r + 1] >> PLACE
+        alone = end == i + width(text[i])  # the first character, before another class
         suffix = 0
-        if first == QUOTE and j < n:
-            suffix = contraction(np.int64(text[j]), np.int64(text[j + 1]) if j + 1 < n else 0)
-        if suffix > 0:
-            j += suffix
-        elif first == LOWER or (second == LOWER and first != DIGIT and first != NEWLINE):
-            while classes[j] & KIND == LOWER:
-                j += 1
+        if first == QUOTE and i + 1 < n:
+            suffix = contraction(np.int64(text[i + 1]), np.int64(text[i + 2]) if i + 2 < n else 0)
+        if first == LOWER:
+            r += 1
+            j = end
+        elif suffix > 0:
+            j = i + 1 + suffix
+            r += 1
+            r += j == runs[r + 1] >> PLACE
+        elif alone and second == LOWER and first != DIGIT and first != NEWLINE:
+            r += 2
+            j = runs[r] >> PLACE
         elif first == DIGIT:
-            more = digits - 1
-            while classes[j] & MORE or (classes[j] == DIGIT and more > 0):
-                more -= classes[j] == DIGIT
-                j += 1
-        elif first in (OTHER, QUOTE) or (first == BLANK and second in (OTHER, QUOTE)):
-            while classes[j] & KIND == OTHER or classes[j] == QUOTE:
-                j += 1
-            while classes[j] == NEWLINE:
-                j += 1
+            j = i
+            for _ in range(digits):
+                if j < end:
+                    j += width(text[j])
+            r += j == end
+        elif first in (OTHER, QUOTE) or (alone and first == BLANK and second in (OTHER, QUOTE)):
+            r += 1
+            while runs[r] & KIND in (OTHER, QUOTE):
+                r += 1
+            r += runs[r] & KIND == NEWLINE
+            j = runs[r] >> PLACE
         else:
-            last = i  # first byte of the last white-space character
-            line = j if first == NEWLINE else 0  # end of the last line break
-            while SPACE <= classes[j] & KIND <= BLANK:
-                if not classes[j] & MORE:
-                    last = j
-                j += 1
-                if classes[last] == NEWLINE:
-                    line = j
+            line = 0  # the run behind the last line break
+            while SPACE <= runs[r] & KIND <= BLANK:
+                r += 1
+                if runs[r - 1] & KIND == NEWLINE:
+                    line = r
+            j = runs[r] >> PLACE
             if line > 0:
-                j = line
-            elif j < n and last > i:
-                j = last
+                r = line
+                j = runs[r] >> PLACE
+            elif j < n:
+                last = j - 1  # first byte of the last white-space character
+                while text[last] & 0xC0 == 0x80:
+                    last -= 1
+                if last > i:
+                    j = last
+                    r -= 1
         ends[found] = j
         found += 1
         i = j
@@ -178,7 +204,13 @@ def is_word(kind: Any) -> Any:
 
 
 @njit(nogil=True)
-def split_o200k(text: Any, classes: Any, ends: Any) -> Any:
+def is_sign(kind: Any) -> Any:
+    """What is no letter, number or white space, as long as it is no mark."""
+    return kind == OTHER or QUOTE <= kind <= SLASH
+
+
+@njit(nogil=True)
+def split_o200k(text: Any, runs: Any, ends: Any) -> Any:
     """o200k: words cut where case falls; see tokenizer/patterns.py.
 
     A word is an optional prefix (no letter, number or line break), a head of characters that are not lower case, and
@@ -187,67 +219,65 @@ def split_o200k(text: Any, classes: Any, ends: Any) -> Any:
     character that has no case, and only a head of nothing but capitals makes a word alone.
     """
     n = len(text)
-    found = i = 0
+    found = i = r = 0  # r: the run that holds i
     while i < n:
-        first = classes[i]
-        j = i + 1
-        while classes[j] & MORE:
-            j += 1
-        second = classes[j]
-        word = i  # where the head begins
-        if not is_word(first) or first == MARK:
-            word = j
-        end = 0
+        first = runs[r] & KIND
+        end = runs[r + 1] >> PLACE
+        j = i + width(text[i])
+        alone = end == j
+        second = runs[r + 1] & KIND if alone else first
         if first != DIGIT and first != NEWLINE and (is_word(first) or is_word(second)):
-            k = word
-            caseless = 0  # end of the last character that may also stand in a tail
-            while UPPER <= classes[k] & KIND <= MARK:
-                k += 1
-                if classes[k - 1] & KIND != UPPER:
-                    caseless = k
-            if classes[k] & KIND == LOWER:
-                while classes[k] & KIND == LOWER or UNCASED <= classes[k] & KIND <= MARK:
-                    k += 1
-                end = k
+            after = r + alone  # the run behind the first character
+            if not is_word(first) or first == MARK:
+                r = after
+            caseless = 0  # the run behind the last character that may also stand in a tail
+            while UPPER <= runs[r] & KIND <= MARK:
+                r += 1
+                if runs[r - 1] & KIND != UPPER:
+                    caseless = r
+            if runs[r] & KIND == LOWER:
+                while runs[r] & KIND == LOWER or UNCASED <= runs[r] & KIND <= MARK:
+                    r += 1
             elif caseless > 0:
-                end = caseless
+                r = caseless
             elif first == MARK:  # nothing behind it can be a tail: the mark is no prefix but the word
-                end = j
-            else:
-                end = k
-        if end > 0:
-            j = end
-            if classes[j] == QUOTE and j + 1 < n:
+                r = after
+            j = runs[r] >> PLACE
+            if runs[r] & KIND == QUOTE and j + 1 < n:
                 suffix = contraction(np.int64(text[j + 1]), np.int64(text[j + 2]) if j + 2 < n else 0)
                 if suffix > 0:
                     j += 1 + suffix
+                    while runs[r + 1] >> PLACE <= j < n:
+                        r += 1
         elif first == DIGIT:
-            more = 2
-            while classes[j] & MORE or (classes[j] == DIGIT and more > 0):
-                more -= classes[j] == DIGIT
-                j += 1
-        elif (
-            first == OTHER
-            or QUOTE <= first <= SLASH
-            or (first == BLANK and (second == OTHER or QUOTE <= second <= SLASH))
-        ):
-            while classes[j] & KIND == OTHER or classes[j] & KIND == MARK or QUOTE <= classes[j] <= SLASH:
-                j += 1
-            while classes[j] == NEWLINE or classes[j] == SLASH:
-                j += 1
+            for _ in range(2):
+                if j < end:
+                    j += width(text[j])
+            r += j == end
+        elif is_sign(first) or (first == BLANK and alone and is_sign(second)):
+            r += 1
+            while is_sign(runs[r] & KIND) or runs[r] & KIND == MARK:
+                r += 1
+            while runs[r] & KIND in (NEWLINE, SLASH):
+                r += 1
+            j = runs[r] >> PLACE
         else:
-            last = i  # first byte of the last white-space character
-            line = j if first == NEWLINE else 0  # end of the last line break
-            while SPACE <= classes[j] & KIND <= BLANK:
-                if not classes[j] & MORE:
-                    last = j
-                j += 1
-                if classes[last] == NEWLINE:
-                    line = j
+            line = 0  # the run behind the last line break
+            while SPACE <= runs[r] & KIND <= BLANK:
+                r += 1
+                if runs[r - 1] & KIND == NEWLINE:
+                    line = r
+            j = runs[r] >> PLACE
             if line > 0:
-                j = line
-            elif j < n and last > i:
-                j = last
+                r = line
+                j = runs[r] >> PLACE
+            elif j < n:
+                last = j - 1  # first byte of the last white-space character
+                while text[last] & 0xC0 == 0x80:
+                    last -= 1
+                if last > i:
+                    j = last
+                    r -= 1
         ends[found] = j
         found += 1
         i = j
@@ -268,17 +298,17 @@ def scan(data: Any, starts: Any, stops: Any, table: Any, family: Any, digits: An
         longest = max(longest, size)
     ends = np.empty(total, np.int64)  # a piece has at least one byte; memory that is not written costs nothing
     before = np.zeros(len(starts) + 1, np.int64)
-    classes = np.empty(longest + 1, np.uint8)
+    runs = np.empty(longest + 3, np.int64)
     found = np.int64(0)
     for s in range(len(starts)):
         text = data[starts[s] : stops[s]]
-        classify(text, table, classes)
+        find_runs(text, table, runs)
         if family == GPT2:
-            more = split_gpt2(text, classes, digits, ends[found:])
+            more = split_gpt2(text, runs, digits, ends[found:])
         elif family == CL100K:
-            more = split_cl100k(text, classes, digits, ends[found:])
+            more = split_cl100k(text, runs, digits, ends[found:])
         else:
-            more = split_o200k(text, classes, ends[found:])
+            more = split_o200k(text, runs, ends[found:])
         for k in range(found, found + more):
             ends[k] += starts[s]
         found += more
