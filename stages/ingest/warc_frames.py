@@ -87,8 +87,7 @@ def _content(window: _Window, headers: dict[str, str], length: int) -> Frame:
     if complete and window.ends_record(length):
         return Frame(headers, window.take(length))
     found = window.find(_NEXT, 0, length + _SEARCH)
-    ended = complete and window.peek(length, length + 4) == _NEXT[:4]  # then rubbish follows, which is not the record's
-    if found >= 0 and not (ended and found > length):
+    if found >= 0 and not (complete and found > length and window.rubbish_between(length, found)):
         note = f"Content-Length says {length} bytes, the record has {found}"
         return Frame(headers, window.take(found), note)
     if complete:
@@ -203,6 +202,13 @@ class _Window:
         self.fill(length + 4 + len(_MAGIC))
         rest = self.peek(length, length + 4 + len(_MAGIC)).lstrip(b"\r\n")[: len(_MAGIC)]
         return rest == _MAGIC[: len(rest)]
+
+    def rubbish_between(self, length: int, found: int) -> bool:
+        """Does a record of `length` bytes end there, with damage before the next one, rather than go on to `found`?
+
+        It does where its two line ends are there, and where another record begins before `found` without them.
+        """
+        return self.peek(length, length + 4) == _NEXT[:4] or self.find(_NEXT[4:], length, found + 3) >= 0
 
     def skip_to_record(self) -> int:
         """Bytes skipped up to the next record, the end, or a break."""

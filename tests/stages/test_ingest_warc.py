@@ -280,6 +280,14 @@ def test_a_record_whose_own_first_line_is_damaged_does_not_become_part_of_the_on
     assert (result.texts, result.reasons) == ([sentence(1), sentence(3)], {"bad_record": 1})
 
 
+@pytest.mark.parametrize("end", [b"\r\n\0\0", b"\r\n\r\n?", b"\n", b"x", b""])
+def test_damage_between_two_records_costs_neither(tmp_path: Path, end: bytes) -> None:
+    content = page(1).removesuffix(b"\r\n\r\n") + end + page(2) + page(3)
+    result = read(write(tmp_path, "a.warc", content))
+    assert result.texts == [sentence(1), sentence(2), sentence(3)]
+    assert result.reasons == ({"bad_record": 1} if end.strip() else {})
+
+
 def test_a_run_reads_an_archive_and_counts_every_record(tmp_path: Path) -> None:
     records = [warc(b"x", "warcinfo", None), *(page(n) for n in range(1, 4)), warc(http(b"", status="302 Found"))]
     write(tmp_path, "a.warc.gz", packed(*records))
