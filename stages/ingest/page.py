@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
@@ -35,8 +34,7 @@ _DATES: Final = (
 _LIKE_HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body|title|meta|p|div|h1|table|\?xml)[\s>/]", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A page's text (in `decoded`), its title, and what else it says of itself; `nuls` were removed from its HTML."""
 
     decoded: Decoded
@@ -61,6 +59,7 @@ def read_page(raw: bytes, labels: Sequence[str | None], params: IngestParams) ->
             max_control_share=params.max_control_share,
         )
     html, nuls = remove_nuls(decoded.text) if b"\0" in raw else (decoded.text, 0)
+    said = _said(html)  # before the tree is built: the text is still in the processor's cache
     try:
         tree = HTMLTree.parse(html)
         text = extract_plain_text(
@@ -76,7 +75,7 @@ def read_page(raw: bytes, labels: Sequence[str | None], params: IngestParams) ->
     if not text or text.isspace():
         raise RejectedError("no_text", "the page has no text outside of navigation")
     found = Decoded(text, decoded.codec, decoded.by, decoded.replacements)
-    return Page(found, title or None, _said(html), nuls)
+    return Page(found, title or None, said, nuls)
 
 
 def declared_charset(raw: bytes) -> str | None:

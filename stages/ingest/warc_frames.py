@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from fastwarc.warc import HeaderMap
 
@@ -19,11 +18,12 @@ from stages.ingest.streams import BLOCK, StreamError
 HEADER_BYTES: Final = 1 << 20
 _MAGIC: Final = b"WARC/"
 _NEXT: Final = b"\r\n\r\nWARC/1."
+_END: Final = b"\r\n\r\n"  # of a header, and of a record
+_BETWEEN: Final = _END + _MAGIC
 _SEARCH: Final = 1 << 20  # how far behind the declared end the next record is looked for
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One record: its headers and content, or a reason code with its detail; `note` says how it was mended.
 
     Names of headers are in lower case; of equal names the first one counts.
@@ -40,6 +40,9 @@ def frames(items: Iterator[bytes | StreamError], limit: int) -> Iterator[Frame]:
     window = _Window(items)
     lost = False  # are the bytes up to the next record part of what was reported already?
     while True:
+        while (usual := window.take_usual(limit)) is not None:
+            lost = False
+            yield usual
         window.skip_line_ends()
         if not window.fill(1):
             if (broken := window.take_break()) is None:
@@ -71,15 +74,19 @@ def _record(window: _Window, limit: int) -> Frame:
         window.skip(len(_MAGIC))
         return Frame(None, problem=("bad_record", f"no end of the record's header within {HEADER_BYTES} bytes"))
     headers = by_name(parsed_headers(window.peek(0, start)))
-    declared = headers.get("content-length", "").strip()
+    length = _declared(headers)
     window.skip(start)
-    if not (declared.isascii() and declared.isdigit()) or len(declared) > 18:
+    if length is None:
         return Frame(None, problem=("bad_record", "the record's header has no Content-Length that is a number"))
-    length = int(declared)
     if length > limit:
         window.skip_content(length)
         return Frame(None, problem=("record_too_large", f"a record of {length} bytes, more than {limit}"))
     return _content(window, headers, length)
+
+
+def _declared(headers: dict[str, str]) -> int | None:
+    value = headers.get("content-length", "").strip()
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= 18 else None
 
 
 def _content(window: _Window, headers: dict[str, str], length: int) -> Frame:
@@ -123,7 +130,8 @@ class _Window:
     """The content from a position on; as much of it is in memory as was asked for."""
 
     def __init__(self, items: Iterator[bytes | StreamError]) -> None:
-        self._items, self._buffer, self._at = items, bytearray(), 0
+        self._items, self._at = items, 0
+        self._buffer: bytes | bytearray = b""
         self._broken: StreamError | None = None
         self._over = False
 
@@ -143,20 +151,67 @@ class _Window:
 
     def fill(self, count: int) -> bool:
         """Are `count` bytes there?"""
-        while self.available < count:
-            if self.ended:
-                return False
-            item = next(self._items, None)
+        while len(self._buffer) - self._at < count:
+            item = None if self.ended else self._next()
             if item is None:
-                self._over = True
-            elif isinstance(item, StreamError):
-                self._broken = item
-            else:
-                if self._at > BLOCK:
-                    del self._buffer[: self._at]
-                    self._at = 0
-                self._buffer += item
+                return False
+            self._append(item)
         return True
+
+    def _append(self, item: bytes) -> None:
+        if isinstance(self._buffer, bytes) or self._at > BLOCK:
+            self._buffer = bytearray(memoryview(self._buffer)[self._at :])
+            self._at = 0
+        self._buffer += item
+
+    def take_usual(self, limit: int) -> Frame | None:
+        """The record that begins here if nothing about it is unusual and another one follows; else nothing is taken.
+
+        What `_record` would give, with less work; of a member that is one record, as most are, the content is copied
+        once.
+        """
+        gap = len(_END) if self._buffer.startswith(_BETWEEN, self._at) else 0
+        start = self._at + gap
+        if not self._buffer.startswith(_MAGIC, start):
+            return None
+        end = self._buffer.find(_END, start, start + HEADER_BYTES)
+        if end < 0:
+            return None
+        block = self.peek(gap, end - self._at)
+        headers = by_name(parsed_headers(block))
+        length = _declared(headers)
+        if length is None or length > limit or b"\n\n" in block:
+            return None
+        first = end + len(_END) - self._at
+        stop = first + length
+        if self.available == stop + len(_END) and self._buffer.endswith(_END):
+            body = self.peek(first, stop)
+            if self._next_is_record():
+                return Frame(headers, body)
+        if not self.fill(stop + len(_BETWEEN)) or not self._buffer.startswith(_BETWEEN, self._at + stop):
+            return None
+        body = self.peek(first, stop)
+        self._at += stop
+        return Frame(headers, body)
+
+    def _next_is_record(self) -> bool:
+        """Is the next piece the beginning of a record? Then it is all there is; else it comes behind what there is."""
+        item = None if self.ended else self._next()
+        if item is None:
+            return False
+        if item.startswith(_MAGIC):
+            self._buffer, self._at = item, 0
+            return True
+        self._append(item)
+        return False
+
+    def _next(self) -> bytes | None:
+        """The next piece; None where there is none, which `ended` then says."""
+        item = next(self._items, None)
+        if isinstance(item, bytes):
+            return item
+        self._over, self._broken = item is None, item
+        return None
 
     def peek(self, start: int, stop: int) -> bytes:
         return bytes(memoryview(self._buffer)[self._at + start : self._at + stop])
