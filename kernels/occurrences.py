@@ -31,6 +31,12 @@ def _in_word(c: Any) -> Any:
     return int64(97 <= lower <= 122 or 48 <= c <= 57 or c == 45 or c == 95 or c >= 128)
 
 
+@njit(int64(int64, int64), nogil=True, cache=True)
+def _goes_on(c: Any, kind: Any) -> Any:
+    """Does `c` go on with a word (kind 1) or a number (kind 2)?"""
+    return _in_word(c) if kind == 1 else int64(48 <= c <= 57)
+
+
 @njit(int64(_U8, int64, int64, _I64, _ROWS, _U8, int64), nogil=True, cache=True)
 def _compared(data: Any, place: Any, groups: Any, firsts: Any, words: Any, letters: Any, found: Any) -> Any:
     """`found` with the words of `groups` whose four bytes begin at `place`."""
@@ -51,7 +57,7 @@ def _compared(data: Any, place: Any, groups: Any, firsts: Any, words: Any, lette
                 i += 1
             if i < length or (words[row, 4] and begin > 0 and _in_word(int64(data[begin - 1]))):
                 continue
-            if words[row, 5] and end < size and _in_word(int64(data[end])):
+            if words[row, 5] and end < size and _goes_on(int64(data[end]), words[row, 5]):
                 continue
             found |= 1 << words[row, 0]
     return found
@@ -64,7 +70,7 @@ def occurring(data: Any, table: Any, firsts: Any, words: Any, letters: Any) -> A
     table: by two bytes as a uint16 of the machine, the groups in which they may be the first half, CONTROL, and times
     256 the groups in which they may be the second half. words: rows `firsts[g]` to `firsts[g + 1]` for the group g:
     (bit, where the four bytes begin in the word (-1 or more), first and number of its `letters`, 1 where nothing of a
-    word may stand before it, 1 where none may behind it).
+    word may stand before it, 1 where none may behind it or 2 where no digit may).
     """
     size = len(data)
     pairs = data[: size & ~1].view(np.uint16)

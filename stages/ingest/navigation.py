@@ -27,30 +27,32 @@ ALL: Final = list(SKIPPED)
 WORTH: Final = 2048
 """Bytes of a page that is looked through; smaller ones do without numba."""
 
-_REFERENCES: Final = tuple(b"&#" + start for start in (b"0 x 9 10 11 12 13 32 45 6 7 8".split()))
-_SPELLING: Final = re.compile(
-    rb"&#(?:x|0*(?:9|1[0-3]|32|45|6[5-9]|[78]\d|90|9[5-9]|1[01]\d|12[0-2])(?!\d))", re.IGNORECASE
+_SPACES_AND_LETTERS: Final = (*b"\t\n\f\r -_", *range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))
+_REFERENCE: Final = re.compile(
+    rb"&#(?:0*(?:%s)(?![0-9])|x)" % b"|".join(b"%d" % c for c in _SPACES_AND_LETTERS), re.IGNORECASE
 )
-"""References to characters that words are made of. Of named ones there is none (`&fjlig;` is the only letters)."""
+"""A reference to a character that words are made of or end at, and any in hexadecimal.
+
+Named references are not: none stands for a letter but `&fjlig;`, and a word may stand next to `&Tab;` as it is.
+"""
 
 
 def skipped_in(raw: bytes) -> list[str] | None:
     """The selectors of SKIPPED that can match in a page of these bytes, UTF-8; None where it has control characters."""
-    words, bits, spelt = _words()
+    words, spelt = _words()
     found = words.among(raw)
     if found < 0:
         return None
-    if found & spelt and _SPELLING.search(raw):
+    if found & spelt and _REFERENCE.search(raw):
         return ALL
-    return _selected(found & bits)
+    return _selected(found & ~spelt)
 
 
 @cache
-def _words() -> tuple[Words, int, int]:
-    """The words, the bits of those of selectors, and of those that may spell others."""
-    named = sorted({word for selector in SKIPPED for word in _words_of(selector)})
-    bits = (1 << len(named)) - 1
-    return Words(named, _REFERENCES), bits, ~bits
+def _words() -> tuple[Words, int]:
+    """The words of all selectors, and the bit that says that references may spell some."""
+    words = sorted({word for selector in SKIPPED for word in _words_of(selector)})
+    return Words(words, (b"&#x", b"&#0"), [b"&#%d" % c for c in _SPACES_AND_LETTERS]), 1 << len(words)
 
 
 @lru_cache(4096)

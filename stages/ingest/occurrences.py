@@ -15,37 +15,42 @@ _FREQUENT: Final = b"esatni<lrcodpmhufgv-byw"
 
 
 class Words:
-    """Up to 62 words of three or more bytes in lower case. `open`: those that may be a part of a longer word.
+    """Up to 61 words of three or more bytes in lower case.
 
     A word that begins or ends with a letter or digit must not go on there with a letter, a digit, `-`, `_` or a byte
-    beyond ASCII, unless it is one of `open`.
+    beyond ASCII. `numbers` must not go on with a digit, `parts` may go on in any way.
     """
 
-    def __init__(self, words: Sequence[bytes], open: Sequence[bytes] = ()) -> None:
+    def __init__(self, words: Sequence[bytes], parts: Sequence[bytes] = (), numbers: Sequence[bytes] = ()) -> None:
         from kernels.occurrences import CONTROL, GROUPS, occurring
 
         self._find: Callable[..., int] = occurring
-        both = (*words, *open)
-        starts = [0, *itertools.accumulate(map(len, both))]
+        every = (*words, *parts, *numbers)
+        starts = [0, *itertools.accumulate(map(len, every))]
         groups: list[list[tuple[int, ...]]] = [[] for _ in range(GROUPS)]
         table = np.zeros((256, 256), np.uint16)  # by first and second byte
-        for i, word in enumerate(both):
-            closed = (word[:1].isalnum(), word[-1:].isalnum()) if i < len(words) else (False, False)
+        for i, word in enumerate(every):
+            group, closed = GROUPS - 1, (0, 2 if i >= len(words) + len(parts) else 0)
+            if i < len(words):
+                group, closed = i % (GROUPS - 1), (int(word[:1].isalnum()), int(word[-1:].isalnum()))
             for at in _places(word):
-                groups[i % GROUPS].append((i, at, starts[i], len(word), *closed))
+                groups[group].append((min(i, len(words)), at, starts[i], len(word), *closed))
                 spellings = [_spellings(word, at + k) for k in range(4)]
-                table[np.ix_(*spellings[:2])] |= 1 << i % GROUPS
-                table[np.ix_(*spellings[2:])] |= 256 << i % GROUPS
+                table[np.ix_(*spellings[:2])] |= 1 << group
+                table[np.ix_(*spellings[2:])] |= 256 << group
         table[list(_CONTROLS), :] |= CONTROL
         table[:, list(_CONTROLS)] |= CONTROL
         pairs = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
         self._table = table[pairs[:, 0], pairs[:, 1]]
         self._firsts = np.cumsum([0, *map(len, groups)])
         self._words = np.array([row for rows in groups for row in rows], np.int64)
-        self._letters = np.frombuffer(b"".join(both), np.uint8)
+        self._letters = np.frombuffer(b"".join(every), np.uint8)
 
     def among(self, data: bytes) -> int:
-        """Bit i for the i-th word that occurs (`open` behind `words`); -1 where there is a control character."""
+        """Bit i for the i-th word that occurs, the one behind them for any part or number.
+
+        -1 where there is a control character.
+        """
         if data and data[-1] in _CONTROLS:  # the last byte of an odd number is in no pair
             return -1
         return self._find(np.frombuffer(data, np.uint8), self._table, self._firsts, self._words, self._letters)

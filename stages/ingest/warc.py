@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -49,8 +48,7 @@ def read_warc(location: Location, label: str, source: Source, params: IngestPara
         yield rows.take()
 
 
-@dataclass(slots=True)
-class _Payload:
+class _Payload(NamedTuple):
     """What a record is about: its content type, declared charset, bytes, and metadata beside them."""
 
     type: str
@@ -85,7 +83,9 @@ class _Records:
         payload = self._payload(kind, headers, frame.body)
         decoded, title, said, nuls = self._text(kind, payload)
         own_id = headers.get("warc-record-id")
-        metadata = _metadata(kind, headers, frame.note) | payload.metadata | said
+        metadata = _metadata(kind, headers, frame.note)
+        metadata.update(payload.metadata)
+        metadata.update(said)
         url, url_nuls = remove_nuls(url)
         fields = Fields(own_id, self._source.license, url, title, orjson.dumps(metadata).decode(), nuls + url_nuls)
         rows.accept(self._identity(own_id, frame.body), record, decoded, fields, len(frame.body))
@@ -106,10 +106,11 @@ class _Records:
             raise RejectedError("redirect", f"HTTP status {status}: the page is elsewhere")
         if not 200 <= status < 300:
             raise RejectedError("http_status", f"HTTP status {status}: not the page that was asked for")
-        given = by_name(http)
+        lines = http.to_tuples()
+        given = by_name(lines)
         about = given.get("content-type", "")
         kind = _media_type(headers.get("warc-identified-payload-type") or about)
-        metadata: dict[str, Any] = {"http_status": status, "http_headers": http.to_tuples()}
+        metadata: dict[str, Any] = {"http_status": status, "http_headers": lines}
         content = body[size:]
         if kind and kind not in _PAGES and kind != "text/plain":
             raise _not_html(kind)
@@ -149,16 +150,22 @@ def _check_kind(kind: str, headers: dict[str, str]) -> None:
         raise RejectedError("bad_record", "the record's WARC-Type is none that is known")
 
 
+_HEADERS: Final = (
+    ("warc_date", "warc-date"),
+    ("warc_record_id", "warc-record-id"),
+    ("warc_truncated", "warc-truncated"),
+    ("warc_languages", "warc-identified-content-language"),
+)
+
+
 def _metadata(kind: str, headers: dict[str, str], note: str | None) -> dict[str, Any]:
-    found = {
-        "warc_type": kind,
-        "warc_date": headers.get("warc-date"),
-        "warc_record_id": headers.get("warc-record-id"),
-        "warc_truncated": headers.get("warc-truncated"),
-        "warc_languages": headers.get("warc-identified-content-language"),
-        "warning": note,
-    }
-    return {k: v for k, v in found.items() if v is not None}
+    found: dict[str, Any] = {"warc_type": kind}
+    for name, header in _HEADERS:
+        if (value := headers.get(header)) is not None:
+            found[name] = value
+    if note is not None:
+        found["warning"] = note
+    return found
 
 
 def _media_type(value: str) -> str:
@@ -166,7 +173,7 @@ def _media_type(value: str) -> str:
 
 
 def _charset(value: str) -> str | None:
-    found = _CHARSET.search(value)
+    found = _CHARSET.search(value) if "=" in value else None
     return None if found is None else found[1]
 
 

@@ -8,7 +8,7 @@ a record must be followed by the next one or by the end of the file, and is meas
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from fastwarc.warc import HeaderMap
@@ -73,7 +73,7 @@ def _record(window: _Window, limit: int) -> Frame:
             return Frame(None, problem=_CUT)
         window.skip(len(_MAGIC))
         return Frame(None, problem=("bad_record", f"no end of the record's header within {HEADER_BYTES} bytes"))
-    headers = by_name(parsed_headers(window.peek(0, start)))
+    headers = by_name(parsed_headers(window.peek(0, start)).to_tuples())
     length = _declared(headers)
     window.skip(start)
     if length is None:
@@ -103,15 +103,17 @@ def _content(window: _Window, headers: dict[str, str], length: int) -> Frame:
     return Frame(None, problem=_CUT)
 
 
-def by_name(headers: HeaderMap) -> dict[str, str]:
+def by_name(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Values by lower-case names; of equal names the first one counts."""
-    return {name.lower(): value for name, value in reversed(headers.to_tuples())}
+    return {name.lower(): value for name, value in reversed(headers)}
 
 
 def parsed_headers(block: bytes) -> HeaderMap:
     """Header lines with their first line (WARC version or HTTP status), whatever their line ends are."""
     headers = HeaderMap()
-    lines = block.rstrip(b"\r\n").replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    lines = block.rstrip(b"\r\n")
+    if lines.count(b"\n") != lines.count(b"\r\n"):
+        lines = lines.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     headers.parse(io.BytesIO(lines + b"\r\n\r\n"))
     return headers
 
@@ -178,7 +180,7 @@ class _Window:
         if end < 0:
             return None
         block = self.peek(gap, end - self._at)
-        headers = by_name(parsed_headers(block))
+        headers = by_name(parsed_headers(block).to_tuples())
         length = _declared(headers)
         if length is None or length > limit or b"\n\n" in block:
             return None
