@@ -20,6 +20,7 @@ BLOCK = 1 << 10  # pieces found before they are counted
 PACKED = 7  # pieces up to this many bytes are their own key
 ENDS = 16  # pieces up to this many bytes are known by their first and last eight
 SPARE = 8  # words that may be read behind the last one
+MANY_SLOTS, MANY_ROWS, MANY_BYTES = 1 << 18, 1 << 20, 1 << 25  # up to these, arrays grow in large steps
 SPREAD = 0x1E3779B97F4A7C15
 HASHED = np.int64(-1 << 63)
 KEY, ROW = range(2)  # of a slot: the key (0: free), the row
@@ -270,6 +271,11 @@ def copy_slots(slots: Any, wide: Any) -> None:
             wide[s, ROW] = slots[o, ROW]
 
 
+def larger(size: int, many: int) -> int:
+    """The next size of an array that is filled from its beginning: what is not written costs nothing, a copy does."""
+    return max(2 * size, min(8 * size, many))
+
+
 class PieceTable:
     """Distinct pieces with their counts. `pieces`: how many; `used`: their bytes."""
 
@@ -323,15 +329,15 @@ class PieceTable:
             return
         pieces, used = self.pieces + BLOCK, self.used + int(ends[last - 1]) - start
         while 3 * pieces > 2 * len(self._slots):
-            slots = np.zeros((2 * len(self._slots), 2), np.int64)
+            slots = np.zeros((len(self._slots) * (4 if len(self._slots) < MANY_SLOTS else 2), 2), np.int64)
             copy_slots(self._slots, slots)
             self._slots = slots
         if pieces >= len(self._rows):
-            rows = np.empty((2 * len(self._rows), 6), np.int64)
+            rows = np.empty((larger(len(self._rows), MANY_ROWS), 6), np.int64)
             rows[: self.pieces + 1] = self._rows[: self.pieces + 1]
             self._rows = rows
         if used > len(self._store):
-            store = np.empty(max(used, 2 * len(self._store)), np.uint8)
+            store = np.empty(max(used, larger(len(self._store), MANY_BYTES)), np.uint8)
             store[: self.used] = self._store[: self.used]
             self._store = store
 
