@@ -35,11 +35,20 @@ def identifying(source: str) -> Callable[[str | None, bytes], str]:
 
     def identity_of(own_id: str | None, raw: bytes) -> str:
         h = begun.copy()
-        h.update(_with_length(b"" if own_id is None else b"=" + own_id.encode("utf-8", "surrogatepass")))
+        h.update(_with_length(_own(own_id)))
         h.update(raw)
         return h.hexdigest()
 
     return identity_of
+
+
+def identity_head(source: str, own_id: str | None) -> bytes:
+    """What is hashed before a record's raw content: `identity` is the hash of these bytes and the content."""
+    return _with_length(source.encode()) + _with_length(_own(own_id))
+
+
+def _own(own_id: str | None) -> bytes:
+    return b"" if own_id is None else b"=" + own_id.encode("utf-8", "surrogatepass")
 
 
 def _with_length(part: bytes) -> bytes:
