@@ -191,9 +191,14 @@ def _zip_members(location: Location, label: str, params: IngestParams, gathered:
     with streams.open_input(location, label) as file:
         try:
             archive = zipfile.ZipFile(file)
+            declared = zipfile._EndRecData(file)[4]  # type: ignore[attr-defined] # of members; zipfile counts none
             size = file.seek(0, io.SEEK_END)
         except _BROKEN as error:
             raise UnreadableFileError(label, "not_archive", "not a complete zip file") from error
+        listed = len(archive.infolist())
+        if (declared - listed) % (1 << 16):  # older writers count in 16 bits
+            what = f"the zip file's end says {declared} members, its directory lists {listed}: the others are lost"
+            gathered.reject(label, StreamError("bad_member", what))
         whole = _Meter(params.max_archive_ratio, params.max_archive_bytes, lambda: size)
         for info in archive.infolist():
             name = zip_name(info)

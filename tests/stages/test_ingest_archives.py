@@ -201,6 +201,14 @@ def test_a_cut_archive_is_no_zip_file_or_gives_what_there_is(tmp_path: Path) -> 
         archive(tmp_path, "b.tar", os.urandom(4000))
 
 
+def test_members_that_a_damaged_directory_hides_are_reported(tmp_path: Path) -> None:
+    content = bytearray(zipped([(f"{n}.txt", b"ferry") for n in range(4)]))
+    content[content.find(b"PK\1\2") + 32] ^= 0xFF  # the length of the first member's comment, which swallows the others
+    result = archive(tmp_path, "a.zip", bytes(content))
+    assert result.reasons == {"bad_member": 1} and len(result.documents) == 1
+    assert "end says 4 members, its directory lists 1: the others are lost" in result.quarantine[0]["detail"]
+
+
 FERRIES: Members = [(f"{n}.txt", f"ferry {n} ".encode() * 100) for n in range(5)]
 
 
