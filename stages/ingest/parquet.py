@@ -45,25 +45,29 @@ def read_parquet(location: Location, label: str, source: Source, params: IngestP
 def _read_rows(parquet: pq.ParquetFile, label: str, source: Source, params: IngestParams) -> Iterator[Read]:
     rows, number = Rows(source, label), 0
     try:
-        for number, (raw, values) in enumerate(_records(_batches(parquet), source.text_field), 1):
-            if rows.full_with(len(raw or b"")):
-                yield rows.take()
-            record = f"{label}:{number}"
-            try:
-                _accept(rows, raw, values, record, source, params)
-            except RejectedError as error:
-                rows.reject(record, error.reason, error.detail)
+        size = _batch_rows(parquet.metadata)
+        lengths = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
     except _DAMAGE:
-        rows.reject(f"{label}:{number + 1}", "corrupt_stream", "damaged Parquet data; the rows from here on are lost")
+        rows.reject(f"{label}:1", "corrupt_stream", "the file's description of its row groups is damaged")
+        size, lengths = 1, []
+    for group, length in enumerate(lengths):
+        start, end = number + 1, number + max(0, length)
+        try:  # batches never cross row groups: damage in one costs no row of another
+            found = parquet.iter_batches(batch_size=size, row_groups=[group])
+            for number, (raw, values) in enumerate(_records(found, source.text_field), start):
+                if rows.full_with(len(raw or b"")):
+                    yield rows.take()
+                record = f"{label}:{number}"
+                try:
+                    _accept(rows, raw, values, record, source, params)
+                except RejectedError as error:
+                    rows.reject(record, error.reason, error.detail)
+        except _DAMAGE:
+            what = f"damaged Parquet data; the rows up to {max(end, number + 1)} are lost"
+            rows.reject(f"{label}:{number + 1}", "corrupt_stream", what)
+            number = max(end, number + 1)
     if rows.pending:
         yield rows.take()
-
-
-def _batches(parquet: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
-    """Batches that never cross row groups: damage in one costs no row of the group before."""
-    size = _batch_rows(parquet.metadata)
-    for group in range(parquet.metadata.num_row_groups):
-        yield from parquet.iter_batches(batch_size=size, row_groups=[group])
 
 
 def _batch_rows(metadata: pq.FileMetaData) -> int:

@@ -121,7 +121,7 @@ PARQUETS = [_parquet(), _parquet(compression="none", use_dictionary=False), _par
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(PARQUETS), mutations)
-def test_a_damaged_parquet_file_is_unreadable_or_gives_rows_and_one_reason(
+def test_a_damaged_parquet_file_is_unreadable_or_gives_rows_and_a_reason_for_each_damaged_group(
     folder: Path, content: bytes, steps: Mutation
 ) -> None:
     try:
@@ -129,7 +129,9 @@ def test_a_damaged_parquet_file_is_unreadable_or_gives_rows_and_one_reason(
     except UnreadableFileError as error:
         assert error.reason in {"not_parquet", "text_column"}
     else:
-        assert result.reasons["corrupt_stream"] <= 1
+        assert result.reasons["corrupt_stream"] <= 3
+        places = [row["record"] for row in (*result.documents, *result.quarantine)]
+        assert len(set(places)) == len(places)
 
 
 ROWS = (

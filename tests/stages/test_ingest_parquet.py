@@ -195,6 +195,21 @@ def test_damage_behind_the_footer_s_back_keeps_the_rows_before_it(tmp_path: Path
     assert [(r["record"], r["reason"]) for r in result.quarantine] == [("b.parquet:1501", "corrupt_stream")]
 
 
+def test_damage_in_a_row_group_costs_none_of_the_groups_behind_it(tmp_path: Path) -> None:
+    texts = [f"document {i} {i * i * 7919}" for i in range(2000)]
+    path = parquet(tmp_path, {"text": texts}, row_group_size=500, compression="zstd", write_page_checksum=True)
+    whole, metadata = bytearray(path.read_bytes()), pq.ParquetFile(path).metadata
+    for group in (0, 2):
+        whole[metadata.row_group(group).column(0).data_page_offset + 200] ^= 0xFF
+    result = read(write(tmp_path, "b.parquet", bytes(whole)))
+    assert result.texts == texts[500:1000] + texts[1500:]
+    assert [r["record"] for r in result.documents][::500] == ["b.parquet:501", "b.parquet:1501"]
+    assert [(r["record"], r["reason"], r["detail"]) for r in result.quarantine] == [
+        ("b.parquet:1", "corrupt_stream", "damaged Parquet data; the rows up to 500 are lost"),
+        ("b.parquet:1001", "corrupt_stream", "damaged Parquet data; the rows up to 1500 are lost"),
+    ]
+
+
 def test_an_empty_table_gives_one_empty_batch(tmp_path: Path) -> None:
     result = read(parquet(tmp_path, {"text": pa.array([], pa.string())}))
     assert (result.batches, result.records) == (1, 0)
