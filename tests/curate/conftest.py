@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from toys import Project, whole
 
+import kernels
 from curate.cli import main
 
 Call = Callable[..., Result]
@@ -19,6 +20,13 @@ Call = Callable[..., Result]
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process nothing waits for the disk."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _kernels() -> None:
+    """What the cache lacks is compiled before any test looks at what a command says."""
+    if kernels.uncompiled():
+        kernels.compile_all()
 
 
 @pytest.fixture(scope="session")
