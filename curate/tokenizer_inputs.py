@@ -23,6 +23,8 @@ BATCH_CHARACTERS = 1 << 22
 _ROWS = 1024  # documents of a run at once
 _SHOWN = 20  # records that could not be used; the others are counted
 
+_KERNELS = tuple(f"kernels.{name}" for name in ("encoding", "merges", "pieces", "scanners", "words"))
+
 folder = click.argument("folder", metavar="TOKENIZER", type=click.Path(exists=True, file_okay=False, path_type=Path))
 files = click.argument("files", nargs=-1, type=RegularFile())
 run_option = click.option(
@@ -40,8 +42,8 @@ def compiled(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         import kernels
 
-        if kernels.uncompiled():
-            kernels.compile_all(lambda said: click.echo(f"curate: {said}", err=True))
+        if not set(_KERNELS).isdisjoint(kernels.uncompiled()):
+            kernels.compile_all(lambda said: click.echo(f"curate: {said}", err=True), _KERNELS)
         return command(*args, **kwargs)
 
     return wrapped

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -67,20 +67,20 @@ def uncompiled() -> list[str]:
     ]
 
 
-def compile_all(say: Callable[[str], None] | None = None) -> None:
-    """Import every kernel, compiling what the cache does not hold; `say` is told before that takes long.
+def compile_all(say: Callable[[str], None] | None = None, names: Sequence[str] | None = None) -> None:
+    """Import every kernel (or those of `names`), compiling what the cache does not hold; `say` is told before.
 
     What is not there is compiled by a process for each core, side by side.
     """
-    if lacking := uncompiled():
+    if lacking := [name for name in uncompiled() if names is None or name in names]:
         if say is not None:
             lost = CACHE.name.startswith(TEMPORARY)
             why = f"{_cache_folder().parent} cannot be written, so each run compiles" if lost else "first run"
             say(f"compiling kernels ({why})")
-        names, cores = iter(lacking), os.cpu_count() or 1
+        waiting, cores = iter(lacking), os.cpu_count() or 1
         with ThreadPoolExecutor(cores) as pool:
-            list(pool.map(_compile_elsewhere, [names] * cores))
-    for module in modules():
+            list(pool.map(_compile_elsewhere, [waiting] * cores))
+    for module in modules() if names is None else names:
         importlib.import_module(module)
 
 

@@ -91,3 +91,4 @@ def test_the_tokenizer_commands_say_it_too(emptied: list[str], tmp_path: Path) -
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0
     assert result.stderr.startswith("curate: compiling kernels (first run)\n")
+    assert set(emptied) == {f"kernels.{name}" for name in ("encoding", "merges", "pieces", "scanners", "words")}
