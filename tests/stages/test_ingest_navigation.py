@@ -25,8 +25,14 @@ def spelt(selector: str) -> str:
     return f"<{selector}>out</{selector}>"
 
 
-def text_of(html: str, selectors: list[str]) -> str:
-    return extract_plain_text(HTMLTree.parse(html), preserve_formatting=True, alt_texts=False, skip_elements=selectors)
+def text_of(html: str, selectors: list[str], main_content: bool) -> str:
+    return extract_plain_text(
+        HTMLTree.parse(html),
+        preserve_formatting=True,
+        main_content=main_content,
+        alt_texts=False,
+        skip_elements=selectors,
+    )
 
 
 @pytest.mark.parametrize("selector", SKIPPED)
@@ -84,11 +90,11 @@ parts = st.lists(
 
 
 @settings(max_examples=600, deadline=None)
-@given(st.sampled_from(["", "<!doctype html>"]), parts)
-def test_the_text_is_the_same_as_with_all_selectors(start: str, parts: list[str]) -> None:
+@given(st.sampled_from(["", "<!doctype html>"]), parts, st.booleans())
+def test_the_text_is_the_same_as_with_all_selectors(start: str, parts: list[str], main_content: bool) -> None:
     html = start + " three ".join(parts)
     selectors = skipped_in(html.encode())
-    assert selectors is not None and text_of(html, selectors) == text_of(html, ALL)
+    assert selectors is not None and text_of(html, selectors, main_content) == text_of(html, ALL, main_content)
 
 
 def test_long_and_short_pages_lose_the_same_elements() -> None:
