@@ -72,19 +72,7 @@ def first_slot(key: Any, mask: Any) -> Any:
 
 
 @njit(nogil=True)
-def look(keys: Any, n: Any, slots: Any, found: Any) -> Any:
-    """For each of n keys the row in its first slot, or -1 if another key or none is there."""
-    mask = len(slots) - 1
-    for k in range(n):
-        s = first_slot(keys[k], mask)
-        row = slots[s, ROW]
-        if slots[s, KEY] != keys[k]:
-            row = np.int64(-1)
-        found[k] = row
-
-
-@njit(nogil=True)
-def look_ahead(keys: Any, n: Any, slots: Any, rows: Any, found: Any, unsure: Any) -> Any:
+def look(keys: Any, n: Any, slots: Any, rows: Any, found: Any, unsure: Any) -> Any:
     """For each of n keys the row in its first slot, or -1 if another key or none is there.
 
     unsure gets the pieces that are not known by that: with another key there, or a hash for a key. Returns how many;
@@ -207,7 +195,7 @@ def count(
             if size + SPARE > len(words):
                 words = np.empty(2 * size + SPARE, np.int64)
             find_keys(data, start, some, words, keys)
-            unsure = look_ahead(keys, len(some), slots, rows, found, places)
+            unsure = look(keys, len(some), slots, rows, found, places)
             unsure = confirm(start, some, words, rows, found, places, unsure)
             pieces, used = place(
                 data, start, some, keys, words, found, places, unsure, slots, rows, store, pieces, used
@@ -246,7 +234,7 @@ def absorb(
         if size + SPARE > len(words):
             words = np.empty(2 * size + SPARE, np.int64)
         find_keys(data, start, some, words, keys)
-        unsure = look_ahead(keys, len(some), slots, rows, found, places)
+        unsure = look(keys, len(some), slots, rows, found, places)
         unsure = confirm(start, some, words, rows, found, places, unsure)
         pieces, used = place(data, start, some, keys, words, found, places, unsure, slots, rows, store, pieces, used)
         for k in range(len(some)):

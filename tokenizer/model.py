@@ -118,12 +118,12 @@ class Tokenizer:
         return layout.hash_of(self._tokens, self.merges, self.special_tokens)
 
     @cached_property
-    def _tables(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        from kernels import encoding
+    def _tables(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
+        from kernels import merging
 
         rank_of = np.zeros(self.vocab_size, np.int64)
         rank_of[self._ordinary] = np.arange(len(self._ordinary))
-        return encoding.tables_of(rank_of[self.merges])
+        return merging.tables_of(rank_of[self.merges])
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_tables"} | {"_encoders": []}

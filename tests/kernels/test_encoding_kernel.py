@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import encoding
+from kernels import encoding, merging
 from tokenizer import reference
 
+LETTERS = "ab\u00e9\u00df\u4e2d\u6587\u65e5\u3042\U0001f600"
 MERGES = [
     (left, right) for left, right, _ in reference.train({b"aabaabab": 3, b"aaaa": 2, b"bcbc": 2, b"abcabc": 5}, 20)
 ]
@@ -27,7 +28,7 @@ def fast(pieces: list[bytes], merges: list[tuple[int, int]]) -> list[list[int]]:
     ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     before = np.arange(len(pieces) + 1)
-    encoder = encoding.Encoder(encoding.tables_of(np.array(merges, np.int64).reshape(-1, 2)))
+    encoder = encoding.Encoder(merging.tables_of(np.array(merges, np.int64).reshape(-1, 2)))
     nothing = np.full(len(pieces), -1)
     out = np.empty(2 * (len(data) + len(pieces)) + 2, np.int32)
     offsets = encoder.encode(data, starts, ends, before, nothing, out, 0)
@@ -43,7 +44,7 @@ def test_short_and_long_pieces_equal_merging_in_the_order_of_learning(pieces):
     assert fast(pieces, MERGES) == [slow(piece, MERGES) for piece in pieces]
 
 
-@pytest.mark.parametrize("size", [encoding.SHORT - 1, encoding.SHORT, encoding.SHORT + 1, 500])
+@pytest.mark.parametrize("size", [merging.SHORT - 1, merging.SHORT, merging.SHORT + 1, 500])
 def test_both_ways_agree_around_the_length_where_they_change(size):
     rng = random.Random(size)
     pieces = [bytes(rng.choices(b"aaabbc", k=size)) for _ in range(50)]
@@ -57,8 +58,30 @@ def test_without_merges_every_byte_is_its_own_id():
 def test_a_segment_may_be_a_special_token_or_empty():
     data = np.frombuffer(b"aaxaa", np.uint8)
     starts, ends, before = np.array([0, 2, 2, 3]), np.array([2, 5]), np.array([0, 1, 1, 1, 2])
-    encoder = encoding.Encoder(encoding.tables_of(np.array([[97, 97]])))
+    encoder = encoding.Encoder(merging.tables_of(np.array([[97, 97]])))
     specials = np.array([-1, 300, -1, -1])
     out = np.empty(12, np.int32)
     offsets = encoder.encode(data, starts, ends, before, specials, out, 1)
     assert out[1:4].tolist() == [256, 300, 256] and offsets.tolist() == [1, 2, 3, 3, 4]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.text(LETTERS, min_size=1, max_size=6), min_size=1, max_size=12),
+    st.lists(st.one_of(st.text(LETTERS), st.binary(max_size=8)), min_size=1, max_size=12),
+    st.integers(0, 40),
+    st.integers(0, 3),
+)
+def test_characters_as_first_symbols_change_nothing_whatever_tokens_cross_their_borders(learned, given_, wanted, cut):
+    words = [(list(word.encode()[cut:]), 1) for word in learned]  # cut: words that begin inside a character
+    merges = []
+    for new in range(256, 256 + wanted):
+        stats = reference.get_stats(words)
+        if not stats:
+            break
+        pair = max(stats, key=lambda pair: (stats[pair], pair))
+        words = [(reference.merge(ids, pair, new), count) for ids, count in words]
+        merges.append(pair)
+    pieces = [piece if isinstance(piece, bytes) else piece.encode() for piece in given_]
+    pieces = [piece for piece in pieces if piece] or [b"a"]
+    assert fast(pieces, merges) == [slow(piece, merges) for piece in pieces]
