@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.hashing import identity
 from pipeline.sources import Read, Source, UnreadableFileError
 from stages.ingest import streams
 from stages.ingest.decode import (
@@ -196,7 +195,7 @@ class _Table:
         kept = {remove_nuls(k)[0]: remove_nuls(v)[0] for k, v in fields.items()} if nuls else fields
         taken = take_fields(dict(kept), self._source)
         document = Decoded(text, decoded.codec, decoded.by, decoded.replacements)
-        rows.accept(identity(self._source.name, taken.own_id, record.raw), place, document, taken, len(record.raw))
+        rows.accept(taken.own_id, record.raw, place, document, taken)
 
     def _values(self, record: _Record) -> tuple[list[str], Decoded]:
         if self._encoding is None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import orjson
 
-from pipeline.hashing import identity
 from pipeline.sources import Read, Source
 from stages.ingest import streams
 from stages.ingest.decode import RejectedError
@@ -25,7 +24,7 @@ def read_html(location: Location, label: str, source: Source, params: IngestPara
         raw = content_of(location, label, params.max_record_bytes)
         page = read_page(raw, [source.encoding], params)
         fields = Fields(label, source.license, None, page.title, orjson.dumps(page.said).decode(), page.nuls)
-        rows.accept(identity(source.name, label, raw), label, page.decoded, fields, len(raw))
+        rows.accept(label, raw, label, page.decoded, fields)
     except (RejectedError, streams.StreamError) as error:
         rows.reject(label, error.reason, error.detail)
     yield rows.take()

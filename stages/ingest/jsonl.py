@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import orjson
 
-from pipeline.hashing import identifying
 from pipeline.sources import Read, Source
 from stages.ingest import streams
 from stages.ingest.charsets import WIDE
@@ -90,7 +89,6 @@ class _Parser:
 
     def __init__(self, source: Source, params: IngestParams, encoding: Decoded) -> None:
         self._source, self._params, self._encoding = source, params, encoding
-        self._identity = identifying(source.name)
         self._fast = LongText(source.text_field if source.mojibake == "measure" else None)
 
     def into(self, rows: Rows, line: bytes, record: str) -> None:
@@ -107,15 +105,13 @@ class _Parser:
         # control characters are escapes but for DEL, and an escape has at least one byte more than its character
         escaped = decoded.codec in _UNICODE and not decoded.replacements and b"\x7f" not in line
         within = len(line) if escaped else UNKNOWN
-        own = self._identity(fields.own_id, line)
-        rows.accept(own, record, document, fields, len(line), surrogates, within=within)
+        rows.accept(fields.own_id, line, record, document, fields, surrogates, within=within)
 
     def _accept_cut(self, rows: Rows, line: bytes, record: str, cut: Cut) -> None:
         if cut.controls > self._params.max_control_share * len(cut.text):
             raise binary_content(self._params.max_control_share)
         fields = take_fields(cut.rest, self._source)
-        own = self._identity(fields.own_id, line)
-        rows.accept(own, record, self._encoding, fields, len(line), utf8=cut.text, within=0)
+        rows.accept(fields.own_id, line, record, self._encoding, fields, utf8=cut.text, within=0)
 
     def _parsed(self, line: bytes) -> _Parsed:
         try:

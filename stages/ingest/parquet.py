@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.hashing import canonical_json, identity
+from pipeline.hashing import canonical_json
 from pipeline.sources import Read, Source, UnreadableFileError
 from stages.ingest import rows as batches
 from stages.ingest import streams
@@ -95,7 +95,7 @@ def _accept(
     )
     row = canonical_json({**values, source.text_field: decoded.text})
     fields = take_fields(values, source)
-    rows.accept(identity(source.name, fields.own_id, row.encode()), record, decoded, fields, len(raw))
+    rows.accept(fields.own_id, row.encode(), record, decoded, fields)
 
 
 def _records(found: Iterator[pa.RecordBatch], text_field: str) -> Iterator[tuple[bytes | None, dict[str, Any]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.hashing import identity
 from pipeline.sources import Read, Source
 from stages.ingest import streams
 from stages.ingest.decode import RejectedError, decode
@@ -29,7 +28,7 @@ def read_text(location: Location, label: str, source: Source, params: IngestPara
             max_control_share=params.max_control_share,
         )
         fields = Fields(own_id=label, license=source.license, url=None, title=None, metadata="{}", nuls=0)
-        rows.accept(identity(source.name, label, raw), label, decoded, fields, len(raw))
+        rows.accept(label, raw, label, decoded, fields)
     except (RejectedError, streams.StreamError) as error:
         rows.reject(label, error.reason, error.detail)
     yield rows.take()

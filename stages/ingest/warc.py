@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from pipeline.hashing import identifying
 from pipeline.sources import Read, Source
 from stages.ingest import streams
 from stages.ingest.bodies import decoded_body
@@ -62,7 +61,6 @@ class _Records:
 
     def __init__(self, source: Source, params: IngestParams) -> None:
         self._source, self._params = source, params
-        self._identity = identifying(source.name)
 
     def into(self, rows: Rows, frame: Frame, record: str) -> None:
         """Accepts the document of a record or counts its kind; RejectedError where it cannot be used."""
@@ -88,7 +86,7 @@ class _Records:
         metadata.update(said)
         url, url_nuls = remove_nuls(url)
         fields = Fields(own_id, self._source.license, url, title, orjson.dumps(metadata).decode(), nuls + url_nuls)
-        rows.accept(self._identity(own_id, frame.body), record, decoded, fields, len(frame.body))
+        rows.accept(own_id, frame.body, record, decoded, fields)
 
     def _payload(self, kind: str, headers: dict[str, str], body: bytes) -> _Payload:
         about = headers.get("content-type", "")
