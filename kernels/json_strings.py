@@ -16,6 +16,8 @@ _END: Final = np.uint8(_BLOCK)
 SPACE: Final = _BLOCK
 """Bytes that `unescape` may write behind the end of the value."""
 
+_QUOTE8, _BACKSLASH8, _DELETE8, _32 = np.uint8(34), np.uint8(92), np.uint8(127), np.uint8(32)
+_80, _C0, _C2, _E0, _ED, _F0 = (np.uint8(c) for c in (0x80, 0xC0, 0xC2, 0xE0, 0xED, 0xF0))
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _QUOTE: Final = 34
 _BACKSLASH: Final = 92
@@ -115,29 +117,37 @@ def _put(c: Any, out: Any, o: Any) -> Any:
     return o + 4
 
 
-@njit(types.UniTuple(int64, 3)(_U8, int64, uint8[::1]), nogil=True, cache=True)
-def unescape(line: Any, start: Any, out: Any) -> Any:
-    """The literal whose first byte behind the quote is line[start] (start >= 0), written to `out`.
+@njit(types.UniTuple(int64, 3)(_U8, int64, uint8[::1], int64), nogil=True, cache=True)
+def unescape(line: Any, start: Any, out: Any, o: Any) -> Any:
+    """The literal whose first byte behind the quote is line[start] (start >= 0), written to `out` from position `o` on.
 
-    `out` has `SPACE` bytes more than `line` at least.
+    `out` has room for all that `line` has behind `start`, and `SPACE` bytes more.
 
-    (position of the closing quote, bytes written, control characters among them); the position is -1 where the literal
-    is not closed or not valid, or holds U+0000 or half a surrogate pair. Control characters are C0 without tab, line
-    feed, form feed and carriage return, and DEL.
+    (position of the closing quote, end of what was written, control characters in it); the first is -1 where the
+    literal is not closed or not valid, or holds U+0000 or half a surrogate pair. Control characters are C0 without tab,
+    line feed, form feed and carriage return, and DEL.
     """
-    i, o, controls, n = start, int64(0), int64(0), len(line)
+    i, controls, n = start, int64(0), len(line)
     while i < n:
-        while i + _BLOCK <= n:  # up to the first byte that is not plain ASCII; what is copied beyond it is overwritten
+        while i >= 2 and i + _BLOCK < n:  # up to the first byte that is not plain; what is copied beyond is overwritten
             first, at, to = _END, np.uint64(i), np.uint64(o)  # unsigned: an index that may be negative is checked
             for k in range(_BLOCK):
-                c = line[at + np.uint64(k)]
-                special = (c == _QUOTE) | (c == _BACKSLASH) | (c < 32) | (c >= _DELETE)
-                here = np.uint8(k) if special else _END
-                first = np.uint8(min(first, here))  # of one byte, or the loop is not vectorised
+                here = at + np.uint64(k)
+                c, c1, c2 = line[here], line[here - _1], line[here - _2]
+                inside = (c1 >= _C2) | (c2 >= _E0)  # a character that began one or two bytes before goes on
+                special = (c == _QUOTE8) | (c == _BACKSLASH8) | (c < _32) | (c == _DELETE8)
+                limited = ((c >= _C0) & (c < _C2)) | (c == _E0) | (c == _ED) | (c >= _F0)
+                odd = special | limited | (((c & _C0) == _80) != inside)
+                first = np.uint8(min(first, np.uint8(k) if odd else _END))  # of one byte, or it is not vectorised
             for k in range(_BLOCK):
                 out[to + np.uint64(k)] = line[at + np.uint64(k)]
-            i += int64(first)
-            o += int64(first)
+            end = i + int64(first)
+            if line[end - 1] >= _C2:  # a character that the block or an odd byte cuts
+                end -= 1
+            elif line[end - 2] >= _E0:
+                end -= 2
+            o += end - i
+            i = end
             if first < _END:
                 break
         while i < n:
@@ -153,7 +163,7 @@ def unescape(line: Any, start: Any, out: Any) -> Any:
                 out[to], out[to + _1], out[to + _2], out[to + _3] = b, second, third, fourth  # some are overwritten
                 i += size
                 o += size
-                continue
+                break
             if b == _QUOTE:
                 return i, o, controls
             if b < 32:
@@ -175,6 +185,6 @@ def unescape(line: Any, start: Any, out: Any) -> Any:
                 o += 1
             else:
                 o = _put(b, out, o)
-            if i + _BLOCK <= n and line[i] < 0x80:
+            if i + _BLOCK < n and line[i] != _BACKSLASH:
                 break
     return int64(-1), o, controls

@@ -67,7 +67,7 @@ class LongText:
             self._unescape, self._beyond = unescape, SPACE
         if len(self._space) < len(line) + self._beyond:
             self._space = np.empty(len(line) + self._beyond, np.uint8)
-        end, size, controls = self._unescape(np.frombuffer(line, np.uint8), start, self._space)
+        end, size, controls = self._unescape(np.frombuffer(line, np.uint8), start, self._space, 0)
         return end, self._space[:size].tobytes() if end >= 0 else b"", controls
 
 

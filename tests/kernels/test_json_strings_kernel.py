@@ -16,7 +16,7 @@ CONTROLS = {*range(9), 11, *range(14, 32), 127}
 
 def value(line: bytes, start: int = 1) -> tuple[int, bytes, int]:
     space = np.full(len(line) + SPACE, 7, np.uint8)
-    end, size, controls = unescape(np.frombuffer(line, np.uint8), start, space)
+    end, size, controls = unescape(np.frombuffer(line, np.uint8), start, space, 0)
     return end, space[:size].tobytes() if end >= 0 else b"", controls
 
 
@@ -58,6 +58,22 @@ def test_damaged_literals_are_refused_exactly_where_the_standard_library_refuses
     if fast[0] >= 0:  # what stands behind the literal is no business of the kernel
         line = line[: fast[0] + 1]
     assert (fast if fast[0] >= 0 else (-1, b"", 0)) == slow_value(line)
+
+
+@settings(max_examples=800, deadline=None)
+@given(
+    st.lists(st.sampled_from("渡渡渡éa😀\u0800\ud7ff\ue000\U0010ffff\x80"), min_size=30, max_size=90).map("".join),
+    st.integers(0, 400),
+    st.sampled_from([b"", *(bytes([c]) for c in (10, 34, 0x80, 0xBF, 0xC1, 0xC2, 0xE0, 0xE4, 0xED, 0xEF, 0xF0, 0xF5))]),
+    st.integers(0, 2),
+)
+def test_damage_in_the_middle_of_many_long_characters_is_seen(text: str, at: int, damage: bytes, cut: int) -> None:
+    literal = b'{"' + text.encode()
+    at = 2 + at % (len(literal) - 2)
+    line = literal[:at] + damage + literal[at + cut :] + b'"}' + b" " * 80
+    end = line.index(b'"', 2)
+    found, expected = value(line, 2), slow_value(line[1 : end + 1])
+    assert found == ((end, *expected[1:]) if expected[0] >= 0 else (-1, b"", 0))
 
 
 @pytest.mark.parametrize(
