@@ -125,13 +125,9 @@ def _plain(value: Any) -> str:
 
     if value is None:
         return ""
-    return (
-        as_json(value)
-        if isinstance(value, (list, tuple, dict))
-        else value.hex()
-        if isinstance(value, bytes)
-        else str(value)
-    )
+    if isinstance(value, (list, tuple, dict)):
+        return as_json(value)
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _parquet(rows: duckdb.DuckDBPyRelation, path: Path) -> None:

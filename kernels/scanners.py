@@ -87,6 +87,29 @@ def contraction(a: Any, b: Any) -> Any:
     return 0
 
 
+@njit(nogil=True, inline="always")
+def all_but_one(text: Any, i: Any, j: Any, r: Any) -> Any:
+    """White space from i to j, where run r begins, less its last character if it has more: its end, the run there."""
+    last = j - 1
+    while text[last] & 0xC0 == 0x80:
+        last -= 1
+    return (last, r - 1) if last > i else (j, r)
+
+
+@njit(nogil=True, inline="always")
+def white_space(text: Any, runs: Any, r: Any, i: Any) -> Any:
+    """\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+ from i on, in run r: its end, and the run there."""
+    line = 0  # the run behind the last line break
+    while SPACE <= runs[r] & KIND <= BLANK:
+        r += 1
+        if runs[r - 1] & KIND == NEWLINE:
+            line = r
+    if line > 0:
+        return runs[line] >> PLACE, line
+    j = runs[r] >> PLACE
+    return all_but_one(text, i, j, r) if j < len(text) else (j, r)
+
+
 @njit(nogil=True)
 def split_gpt2(text: Any, runs: Any, digits: Any, ends: Any) -> Any:
     """'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
@@ -127,12 +150,7 @@ def split_gpt2(text: Any, runs: Any, digits: Any, ends: Any) -> Any:
                 r += 1
             j = runs[r] >> PLACE
             if j < n and not (digits == 1 and runs[r] & KIND == DIGIT):
-                last = j - 1  # first byte of the last white-space character
-                while text[last] & 0xC0 == 0x80:
-                    last -= 1
-                if last > i:
-                    j = last
-                    r -= 1
+                j, r = all_but_one(text, i, j, r)
         ends[found] = j
         found += 1
         i = j
@@ -175,22 +193,7 @@ def split_cl100k(text: Any, runs: Any, digits: Any, ends: Any) -> Any:
             r += runs[r] & KIND == NEWLINE
             j = runs[r] >> PLACE
         else:
-            line = 0  # the run behind the last line break
-            while SPACE <= runs[r] & KIND <= BLANK:
-                r += 1
-                if runs[r - 1] & KIND == NEWLINE:
-                    line = r
-            j = runs[r] >> PLACE
-            if line > 0:
-                r = line
-                j = runs[r] >> PLACE
-            elif j < n:
-                last = j - 1  # first byte of the last white-space character
-                while text[last] & 0xC0 == 0x80:
-                    last -= 1
-                if last > i:
-                    j = last
-                    r -= 1
+            j, r = white_space(text, runs, r, i)
         ends[found] = j
         found += 1
         i = j
@@ -262,22 +265,7 @@ def split_o200k(text: Any, runs: Any, ends: Any) -> Any:
                 r += 1
             j = runs[r] >> PLACE
         else:
-            line = 0  # the run behind the last line break
-            while SPACE <= runs[r] & KIND <= BLANK:
-                r += 1
-                if runs[r - 1] & KIND == NEWLINE:
-                    line = r
-            j = runs[r] >> PLACE
-            if line > 0:
-                r = line
-                j = runs[r] >> PLACE
-            elif j < n:
-                last = j - 1  # first byte of the last white-space character
-                while text[last] & 0xC0 == 0x80:
-                    last -= 1
-                if last > i:
-                    j = last
-                    r -= 1
+            j, r = white_space(text, runs, r, i)
         ends[found] = j
         found += 1
         i = j

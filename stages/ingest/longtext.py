@@ -62,7 +62,7 @@ class LongText:
 
     def _unescaped(self, line: bytes, start: int) -> tuple[int, bytes, int]:
         if self._unescape is None:
-            from kernels.json_strings import SPACE, unescape  # numba, which files of short lines do without
+            from kernels.json_strings import SPACE, unescape  # numba, at the first long line
 
             self._unescape, self._beyond = unescape, SPACE
         if len(self._space) < len(line) + self._beyond:

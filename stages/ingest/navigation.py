@@ -25,7 +25,7 @@ ALL: Final = list(SKIPPED)
 """For pages that are not looked through. Never changed."""
 
 WORTH: Final = 2048
-"""Bytes of a page that is looked through; smaller ones do without numba."""
+"""Bytes of a page from which on the look through it costs less than it saves."""
 
 _SPACES_AND_LETTERS: Final = (*b"\t\n\f\r -_", *range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))
 _REFERENCE: Final = re.compile(

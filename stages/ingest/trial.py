@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from pipeline.inputs import spelled
 from pipeline.sources import Source, UnreadableFileError
 from stages.ingest import Ingest, IngestParams, format_of, streams
 from stages.ingest.archives import is_archive
@@ -45,9 +46,7 @@ def try_file(path: str, declared: Sequence[str] = (), text_field: str = "text") 
     """Read the first records of a file as a source without other settings would."""
     given = {"name": "file", "path": path, "text_field": text_field, "encoding": declared[0] if declared else None}
     source = Source.model_validate(given)
-    label = path.encode("utf-8", "surrogateescape").decode(
-        "utf-8", "backslashreplace"
-    )  # as the names of a source's files
+    label = spelled(path)
     form = "archive" if is_archive(path) else format_of(path, source)
     refused: dict[str, Refusal] = {}
     documents, whole, excerpt = 0, True, None
