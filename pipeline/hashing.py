@@ -28,12 +28,12 @@ def identity(source: str, own_id: str | None, raw: bytes) -> str:
     return identifying(source)(own_id, raw)
 
 
-def identifying(source: str) -> Callable[[str | None, bytes], str]:
+def identifying(source: str) -> Callable[[str | None, bytes | memoryview], str]:
     """`identity` for many records of one source: its name is hashed once."""
     begun = _new()
     begun.update(_with_length(source.encode()))
 
-    def identity_of(own_id: str | None, raw: bytes) -> str:
+    def identity_of(own_id: str | None, raw: bytes | memoryview) -> str:
         h = begun.copy()
         h.update(_with_length(_own(own_id)))
         h.update(raw)
@@ -42,9 +42,10 @@ def identifying(source: str) -> Callable[[str | None, bytes], str]:
     return identity_of
 
 
-def identity_head(source: str, own_id: str | None) -> bytes:
-    """What is hashed before a record's raw content: `identity` is the hash of these bytes and the content."""
-    return _with_length(source.encode()) + _with_length(_own(own_id))
+def heading(source: str) -> Callable[[str | None], bytes]:
+    """What is hashed before a record's raw content, by its own id: `identity` is the hash of both."""
+    begun = _with_length(source.encode())
+    return lambda own_id: begun + _with_length(_own(own_id))
 
 
 def _own(own_id: str | None) -> bytes:

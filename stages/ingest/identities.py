@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.hashing import HEX_DIGITS, identifying, identity_head
+from pipeline.hashing import HEX_DIGITS, heading, identifying
 
 LONG: Final = 1 << 17
 """Bytes of a record that is hashed at once: it would keep one lane busy when all others are done."""
@@ -22,15 +22,15 @@ class Identities:
     """Takes in records; `take` gives their identities (see `pipeline.hashing.identity`) in order and starts anew."""
 
     def __init__(self, source: str) -> None:
-        self._source, self._one = source, identifying(source)
+        self._head, self._one = heading(source), identifying(source)
         self._begin()
 
     def _begin(self) -> None:
         self._found: list[str] = []
-        self._waiting: list[tuple[int, str | None, bytes]] = []  # place in `_found`, own id, raw content
+        self._waiting: list[tuple[int, str | None, bytes | memoryview]] = []  # place in `_found`, own id, raw content
         self._bytes = 0
 
-    def add(self, own_id: str | None, raw: bytes) -> None:
+    def add(self, own_id: str | None, raw: bytes | memoryview) -> None:
         """One record with its own id, if it has one, and its raw content."""
         if len(raw) > LONG:
             self._found.append(self._one(own_id, raw))
@@ -56,7 +56,7 @@ class Identities:
             from kernels.blake2b import digests
 
             waiting = sorted(self._waiting, key=lambda record: -len(record[2]))  # the lanes end at about one time
-            heads = [identity_head(self._source, own_id) for _, own_id, _ in waiting]
+            heads = [self._head(own_id) for _, own_id, _ in waiting]
             ends = np.cumsum([0, *(len(raw) for _, _, raw in waiting)])
             data = np.frombuffer(b"".join(raw for _, _, raw in waiting), np.uint8)
             hashed = digests(

@@ -1,6 +1,6 @@
 """JSON Lines: one JSON object a line, lines end at "\\n" alone, every line is a document, blank, or in quarantine.
 
-The fast way is orjson on the line's bytes, without the text where that is long (`stages.ingest.longtext`). What it
+The fast way is a kernel over many lines (`stages.ingest.records`); the lines it leaves go through orjson. What that
 cannot do exactly (numbers beyond 64 bit or with a fraction, lone surrogates, other charsets) goes the slow way, where
 numbers keep their spelling.
 
@@ -23,16 +23,19 @@ from stages.ingest.decode import (
     SAMPLE_BYTES,
     Decoded,
     RejectedError,
-    binary_content,
     decode,
     replace_surrogates,
     stream_signature,
 )
 from stages.ingest.fields import take_fields, text_missing, text_null
-from stages.ingest.longtext import MAX_DEPTH, Cut, LongText, is_plain
 from stages.ingest.params import IngestParams
+from stages.ingest.records import Records
 from stages.ingest.rows import UNKNOWN, Rows
+from stages.ingest.runs import runs
 from stages.ingest.streams import Location
+
+MAX_DEPTH: Final = 200
+"""Deeper nesting is bad_json: within what every JSON reader behind this stage accepts, however deep its own stack."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b" \t\r"
@@ -44,25 +47,38 @@ def read_jsonl(location: Location, label: str, source: Source, params: IngestPar
     """Batches of one file. The raw content of a record is its line without the line end (and without a BOM)."""
     rows, number = Rows(source, label, params.max_control_share), 0
     content, encoding = _utf8_lines(streams.blocks(location, label), source)
-    parse = _Parser(source, params, encoding)
+    fast, parse = Records(source, params, label, encoding), _Parser(source, params, encoding)
     try:
-        for number, line in enumerate(streams.lines(content, params.max_record_bytes), 1):
-            if rows.full_with(len(line or b"")):
-                yield rows.take()
-            record = f"{label}:{number}"
-            if line is None:
-                rows.reject(record, "record_too_large", f"a line of more than {params.max_record_bytes} bytes")
-            elif not line.strip(_BLANK):
-                rows.blank += 1
-            else:
-                try:
-                    parse.into(rows, line.removesuffix(b"\r"), record)
-                except RejectedError as error:
-                    rows.reject(record, error.reason, error.detail)
+        for run in runs(content, params.max_record_bytes):
+            at = 0
+            while at < _size(run):
+                at, count, odd = fast.read(rows, run, at, number + 1) if run is not None else (at, 0, True)
+                number += count
+                if not odd:
+                    if at < _size(run):
+                        yield rows.take()
+                    continue
+                line = None if run is None else _line(run, at)
+                if rows.full_with(_size(line)):
+                    yield rows.take()
+                number += 1
+                parse.line(rows, line, f"{label}:{number}")
+                at += _size(line) + 1
+                line = None  # a large one is not to be in memory while the next is read
     except streams.StreamError as error:
         rows.reject(f"{label}:{number + 1}", error.reason, error.detail)
     if rows.pending:
         yield rows.take()
+
+
+def _size(part: bytes | None) -> int:
+    """Bytes of a run or line; one for a line that is too long to be there."""
+    return 1 if part is None else len(part)
+
+
+def _line(run: bytes, at: int) -> bytes:
+    end = run.find(b"\n", at)
+    return run[at : end if end >= 0 else len(run)]  # of a run without line end, the run itself
 
 
 def _utf8_lines(content: Iterator[bytes], source: Source) -> tuple[Iterator[bytes], Decoded]:
@@ -89,14 +105,21 @@ class _Parser:
 
     def __init__(self, source: Source, params: IngestParams, encoding: Decoded) -> None:
         self._source, self._params, self._encoding = source, params, encoding
-        self._fast = LongText(source.text_field if source.mojibake == "measure" else None)
 
-    def into(self, rows: Rows, line: bytes, record: str) -> None:
-        """Accepts the record of `line`; RejectedError where it cannot be used."""
+    def line(self, rows: Rows, line: bytes | None, record: str) -> None:
+        """Takes a line in, whatever it is; None for one that was too long to be kept."""
+        if line is None or len(line) > self._params.max_record_bytes:
+            rows.reject(record, "record_too_large", f"a line of more than {self._params.max_record_bytes} bytes")
+        elif not line.strip(_BLANK):
+            rows.blank += 1
+        else:
+            try:
+                self._into(rows, line.removesuffix(b"\r"), record)
+            except RejectedError as error:
+                rows.reject(record, error.reason, error.detail)
+
+    def _into(self, rows: Rows, line: bytes, record: str) -> None:
         line = line.removeprefix(_BOM)
-        if (cut := self._fast.text_of(line)) is not None:
-            self._accept_cut(rows, line, record, cut)
-            return
         value, decoded, surrogates = self._parsed(line)
         text = _text(value, self._source.text_field)
         del value[self._source.text_field]
@@ -107,18 +130,12 @@ class _Parser:
         within = len(line) if escaped else UNKNOWN
         rows.accept(fields.own_id, line, record, document, fields, surrogates, within=within)
 
-    def _accept_cut(self, rows: Rows, line: bytes, record: str, cut: Cut) -> None:
-        if cut.controls > self._params.max_control_share * len(cut.text):
-            raise binary_content(self._params.max_control_share)
-        fields = take_fields(cut.rest, self._source)
-        rows.accept(fields.own_id, line, record, self._encoding, fields, utf8=cut.text, within=0)
-
     def _parsed(self, line: bytes) -> _Parsed:
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
             return self._exact(*self._decoded(line))
-        if is_plain(value, 0):
+        if _is_plain(value, 0):
             return _Parsed(_object(value), self._encoding)
         return self._exact(line.decode(), self._encoding)
 
@@ -168,6 +185,22 @@ class _Cleaner:
         if isinstance(value, list):
             return [self.cleaned(v, depth + 1) for v in value]
         return {self.cleaned(k, depth + 1): self.cleaned(v, depth + 1) for k, v in value.items()}
+
+
+_EXACT_KINDS: Final = frozenset({str, int, bool, type(None)})
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Did orjson keep this exactly? It turns integers beyond 64 bit into floats, and floats lose their digits."""
+    kind = type(value)
+    if kind in _EXACT_KINDS:
+        return True
+    if kind is float or depth >= MAX_DEPTH:
+        return False
+    for inner in value.values() if kind is dict else value:
+        if type(inner) not in _EXACT_KINDS and not _is_plain(inner, depth + 1):
+            return False
+    return True
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import repeat
 from typing import Any, Final
 
@@ -17,16 +16,16 @@ from stages.ingest.decode import Decoded, binary_content, check_text, passes_con
 from stages.ingest.fields import Fields
 from stages.ingest.identities import Identities
 from stages.ingest.mojibake import badness_of, repaired
+from stages.ingest.texts import Texts
 
 BATCH_ROWS: Final = 1_000
 BATCH_BYTES: Final = 16 << 20
 UNKNOWN: Final = 1 << 62
-_VARYING: Final = [
-    *("doc_id", "license", "url", "title", "text", "metadata", "encoding", "encoding_by"),
+Row = tuple[str | None, str | None, str | None, str, str, str, int, int, int, int | None, str]
+_VARYING: Final = [  # what a Row holds
+    *("license", "url", "title", "metadata", "encoding", "encoding_by"),
     *("replacements", "surrogates", "nuls", "repairs", "record"),
 ]
-_TEXT: Final = _VARYING.index("text")
-_NULS: Final = _VARYING.index("nuls")
 _NO_PLACEHOLDERS: Final = pa.array([], DOCUMENTS.field("placeholders").type.value_type)
 
 
@@ -40,12 +39,13 @@ class Rows:
         """
         self._source, self._label, self._repair = source.name, label, source.mojibake == "repair"
         self._controls = max_control_share
-        self._identities = Identities(source.name)
+        self.identities = Identities(source.name)
         self._taken = False
         self._begin()
 
     def _begin(self) -> None:
-        self._accepted: list[tuple[Any, ...]] = []
+        self._accepted: list[Row] = []
+        self.texts = Texts()
         self._rejected: list[tuple[str, ...]] = []
         self._before: list[int] = []  # how many were accepted before each that was rejected
         self._within: list[int] = []
@@ -61,36 +61,39 @@ class Rows:
         decoded: Decoded,
         fields: Fields,
         surrogates: int = 0,
-        utf8: bytes | None = None,
         within: int = UNKNOWN,
     ) -> None:
-        """One document, its text without NULs.
+        """One document.
 
-        `own_id`, `raw`: what its identity is made of. `surrogates`: how many were replaced in all its fields. `utf8`:
-        the text where the reader has it like that (without NULs, and not for repair), instead of `decoded.text`.
+        `own_id`, `raw`: what its identity is made of. `surrogates`: how many were replaced in all its fields.
         `within`: the text has no more control characters than it has fewer bytes than this.
         """
-        text: str | bytes = decoded.text if utf8 is None else utf8
+        text = decoded.text
         nuls, title, repairs = 0, fields.title, None
         if self._repair:
             if self._controls is not None:
-                check_text(decoded.text, self._controls)
-            text, nuls = remove_nuls(decoded.text)
+                check_text(text, self._controls)
+            text, nuls = remove_nuls(text)
             text, repairs = repaired(text)
             if title is not None:
                 title, more = repaired(title)
                 repairs += more
         _, codec, by, replacements = decoded
         self._bytes += len(raw)
-        self._identities.add(own_id, raw)
+        self.identities.add(own_id, raw)
         self._within.append(within)
         _, license, url, _, metadata, more_nuls = fields
+        self.texts.append(text)
+        nuls += more_nuls
         self._accepted.append(
-            (
-                *(license, url, title, text, metadata, codec, by),
-                *(replacements, surrogates, nuls + more_nuls, repairs, record),
-            )
+            (license, url, title, metadata, codec, by, replacements, surrogates, nuls, repairs, record)
         )
+
+    def accept_all(self, records: list[Row], within: list[int], size: int) -> None:
+        """Documents whose texts a kernel has written and whose identities were added; `size`: of their records."""
+        self._accepted += records
+        self._within += within
+        self._bytes += size
 
     def reject(self, record: str, reason: str, detail: str) -> None:
         """One record that cannot be used."""
@@ -103,6 +106,21 @@ class Rows:
         return count >= BATCH_ROWS or (count > 0 and self._bytes + size > BATCH_BYTES)
 
     @property
+    def empty(self) -> bool:
+        """Was nothing accepted or rejected yet?"""
+        return not self._accepted and not self._rejected
+
+    @property
+    def rows_left(self) -> int:
+        """How many records the batch has room for."""
+        return max(0, BATCH_ROWS - len(self._accepted) - len(self._rejected))
+
+    @property
+    def bytes_left(self) -> int:
+        """How many bytes of raw records the batch has room for; a single record may have more."""
+        return BATCH_BYTES - self._bytes
+
+    @property
     def pending(self) -> bool:
         """Is there anything to take? Of a file without records, one empty batch."""
         return bool(self._accepted or self._rejected or self.blank or self.ignored) or not self._taken
@@ -110,13 +128,15 @@ class Rows:
     def take(self) -> Read:
         """The batch so far."""
         blank, ignored = self.blank, dict(self.ignored)
-        self._accepted = [(i, *row) for i, row in zip(self._identities.take(), self._accepted, strict=True)]
-        columns = _columns(self._accepted, _VARYING, DOCUMENTS)
-        if self._controls is not None and (bad := _binary(columns["text"], self._within, self._controls)):
+        texts, written_only = self.texts.column(), self.texts.written_only
+        ids = pa.array(self.identities.take(), pa.string())
+        if self._controls is not None and (bad := _binary(texts, self._within, self._controls)):
             self._turn_down(bad, self._controls)
-            columns = _columns(self._accepted, _VARYING, DOCUMENTS)
-        if _has_nul(columns["text"]):
-            columns = _columns([_without_nuls(row) for row in self._accepted], _VARYING, DOCUMENTS)
+            kept = _all_but(bad, len(texts))
+            texts, ids = texts.filter(kept), ids.filter(kept)
+        if not written_only and _has_nul(texts):
+            texts = self._without_nuls(texts)
+        columns = _columns(self._accepted, _VARYING, DOCUMENTS) | {"doc_id": ids, "text": texts}
         quarantine = pa.table(_columns(self._rejected, QUARANTINE.names, QUARANTINE), schema=QUARANTINE)
         self._taken = True
         self._begin()
@@ -130,6 +150,12 @@ class Rows:
         self._rejected = [row for _, _, row in order]
         gone = set(bad)
         self._accepted = [row for i, row in enumerate(self._accepted) if i not in gone]
+
+    def _without_nuls(self, texts: pa.LargeStringArray) -> pa.LargeStringArray:
+        cleaned = [remove_nuls(text) for text in texts.to_pylist()]
+        for i, (row, (_, nuls)) in enumerate(zip(self._accepted, cleaned, strict=True)):
+            self._accepted[i] = (*row[:8], row[8] + nuls, *row[9:])  # the ninth of a Row
+        return pa.array([text for text, _ in cleaned], pa.large_string())
 
 
 def _completed(columns: dict[str, pa.Array], source: str) -> pa.Table:
@@ -155,21 +181,12 @@ def _has_nul(texts: pa.LargeStringArray) -> bool:
     return data is not None and len(data) > 0 and not np.frombuffer(data, np.uint8).all()
 
 
-def _without_nuls(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    if isinstance(row[_TEXT], bytes):
-        return row
-    text, nuls = remove_nuls(row[_TEXT])
-    return (*row[:_TEXT], text, *row[_TEXT + 1 : _NULS], row[_NULS] + nuls, *row[_NULS + 1 :])
+def _all_but(rows: list[int], count: int) -> pa.Array:
+    mask = np.ones(count, np.bool_)
+    mask[rows] = False
+    return pa.array(mask)
 
 
 def _columns(rows: list[tuple[Any, ...]], names: list[str], schema: pa.Schema) -> dict[str, pa.Array]:
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-    made = zip(names, columns, strict=True)
-    return {n: _texts(c) if n == "text" else pa.array(c, schema.field(n).type) for n, c in made}
-
-
-def _texts(values: Sequence[str | bytes]) -> pa.LargeStringArray:
-    """Put together at once, which takes half as long as value after value."""
-    encoded = [value if isinstance(value, bytes) else value.encode() for value in values]
-    offsets = np.cumsum([0, *map(len, encoded)])
-    return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+    return {name: pa.array(column, schema.field(name).type) for name, column in zip(names, columns, strict=True)}

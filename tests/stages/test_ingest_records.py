@@ -1,4 +1,4 @@
-"""Long lines of JSON: cut or read whole, the result is the same to the last column."""
+"""Lines of JSON: read by the kernel or by a JSON reader, the result is the same to the last column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_reading import read, write
 
-from stages.ingest import longtext
+from stages.ingest.records import Records
 
 LONG = "The ferry leaves at nine, 渡船九点开. “Mail” and timber\n" * 60
 
@@ -20,9 +20,8 @@ def both(folder: Path, content: bytes, **source: Any) -> None:
     """Reads with and without the short way, and compares everything."""
     path = write(folder, "a.jsonl", content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(longtext, "LONG", 0)
         short = read(path, **source)
-        patch.setattr(longtext, "LONG", 1 << 60)
+        patch.setattr(Records, "read", lambda self, rows, run, at, number: (at, 0, True))
         whole = read(path, **source)
     assert short.documents == whole.documents
     assert short.quarantine == whole.quarantine
@@ -53,6 +52,37 @@ HOSTILE = [
     '{"text":null,"x":{"text":"y"}}',
     '{"text":""}',
     '{"' + "x" * 3000 + '":"text","text":"behind a long key"}',
+    '{"n":-0,"text":"minus zero"}',
+    '{"n":[-0.0,0,-1,1e5,1E-05,2e+400,0.5],"text":"numbers"}',
+    '{"n":01,"text":"a"}',
+    '{"n":1.,"text":"a"}',
+    '{"n":.5,"text":"a"}',
+    '{"n":1e,"text":"a"}',
+    '{"n":+1,"text":"a"}',
+    '{"n":truex,"text":"a"}',
+    '{"n":nul,"text":"a"}',
+    '{"id":{"a":1},"text":"a"}',
+    '{"id":[],"text":"a"}',
+    '{"id":null,"text":"a"}',
+    '{"id":true,"text":"a"}',
+    '{"id":"\\u00e9\\n","text":"a","title":"\\"t\\"","url":5}',
+    '{"text":"a","m":{"x":1,"x":2}}',
+    '{"text":"a","m":[{"x":1},{"x":2},{"y":{"x":[]}},{ } ,[ ]]}',
+    '{"text":"a","m":[1,]}',
+    '{"text":"a","m":[,1]}',
+    '{"text":"a","m":{"x"}}',
+    '{"text":"a","m":{"x":}}',
+    '{"text":"a","m":{1:2}}',
+    '{"text":"a","m":[1}]}',
+    '{"text":"a"]',
+    '{"text":"a"}}',
+    "{}",
+    '  {"text":"a"} \t ',
+    "\ufeff" + '{"text":"marked"}',
+    " \t",
+    "{" + ",".join(f'"k{n}":{n}' for n in range(70)) + ',"text":"many keys"}',
+    '{"deep":' + "[" * 32 + "1" + "]" * 32 + ',"text":"a"}',
+    '{"deep":' + "[" * 33 + "1" + "]" * 33 + ',"text":"a"}',
     '{"deep":' + "[" * 250 + "]" * 250 + ',"text":"a"}',
 ]
 
@@ -72,22 +102,18 @@ def test_damaged_lines_are_read_alike(tmp_path_factory: Any, line: str, at: int,
     both(tmp_path_factory.mktemp("lines"), raw[:at] + damage.replace(b"\n", b"") + raw[at + cut :] + b"\n")
 
 
-def test_long_texts_go_the_short_way_and_keep_metadata_in_its_order(tmp_path: Path, monkeypatch: Any) -> None:
-    line = json.dumps({"z": [1, None], "text": LONG, "a": {"b": True}, "title": "t"}, ensure_ascii=False)
-    seen = []
-    taken = longtext.LongText.text_of
-
-    def watched(self: longtext.LongText, line: bytes) -> longtext.Cut | None:
-        seen.append(taken(self, line))
-        return seen[-1]
-
-    monkeypatch.setattr(longtext.LongText, "text_of", watched)
-    (row,) = read(write(tmp_path, "a.jsonl", line)).documents
-    assert seen[0] is not None and seen[0].text == LONG.encode()
-    assert (row["text"], row["title"], row["metadata"]) == (LONG, "t", '{"z":[1,null],"a":{"b":true}}')
+def test_what_is_plain_goes_the_short_way_and_keeps_metadata_in_its_order(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("stages.ingest.jsonl._Parser.line", None)
+    record = {"z": [1, None, {"y": -2.50}], "text": LONG, "a": {"b": True}, "title": "t", "q": '"\n\x01é'}
+    content = json.dumps(record) + "\r\n" + json.dumps(record, ensure_ascii=False) + "\n"
+    result = read(write(tmp_path, "a.jsonl", content.replace("-2.5", "-2.50")))
+    for row in result.documents:
+        assert (row["text"], row["title"]) == (LONG, "t")
+        assert row["metadata"] == '{"z":[1,null,{"y":-2.50}],"a":{"b":true},"q":"\\"\\n\\u0001é"}'
+    assert [row["record"] for row in result.documents] == ["a.jsonl:1", "a.jsonl:2"]
 
 
-def test_a_field_whose_name_needs_escapes_goes_the_ordinary_way(tmp_path: Path) -> None:
+def test_a_field_whose_name_needs_escapes_is_found(tmp_path: Path) -> None:
     line = json.dumps({'a"b\\': LONG, "é": 1})
     (row,) = read(write(tmp_path, "a.jsonl", line), text_field='a"b\\').documents
     assert row["text"] == LONG
