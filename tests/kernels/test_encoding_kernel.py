@@ -85,3 +85,49 @@ def test_characters_as_first_symbols_change_nothing_whatever_tokens_cross_their_
     pieces = [piece if isinstance(piece, bytes) else piece.encode() for piece in given_]
     pieces = [piece for piece in pieces if piece] or [b"a"]
     assert fast(pieces, merges) == [slow(piece, merges) for piece in pieces]
+
+
+def any_merges(rng: random.Random, text: bytes, size: int) -> list[tuple[int, int]]:
+    """Merges of any neighbours in a text: of parts of characters, across characters, and some never reached."""
+    ids = {bytes([byte]): byte for byte in range(256)}
+    merges: list[tuple[int, int]] = []
+    while len(merges) < size:
+        start = rng.randrange(len(text) - 1)
+        middle, end = start + rng.randint(1, 4), start + rng.randint(2, 9)
+        left, right = text[start:middle], text[middle:end]
+        if left in ids and right in ids and left + right not in ids:
+            merges.append((ids[left], ids[right]))
+            ids[left + right] = 255 + len(merges)
+    return merges
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_pieces_that_begin_with_whole_characters_equal_merging_from_bytes(seed):
+    rng = random.Random(seed)
+    characters = rng.choices("中国文字的，。éßж a\n\u0800\uffff\U0001f600", k=rng.randint(2, 9))
+    text = "".join(rng.choices(characters, k=200)).encode()
+    merges = any_merges(rng, text, rng.randint(1, 60))
+    pieces = ["".join(rng.choices(characters, k=rng.randint(1, 50))).encode() for _ in range(60)]
+    pieces += [piece[rng.randrange(4) : rng.randrange(1, 40)] + piece[rng.randrange(4) :] for piece in pieces]
+    pieces += [bytes(rng.choices(text + b"\xc1\xe0\xed\xf0", k=9)) for _ in range(60)]  # no UTF-8
+    assert fast([piece for piece in pieces if piece], merges) == [slow(piece, merges) for piece in pieces if piece]
+
+
+def test_a_character_that_is_no_token_as_a_whole_and_overlong_bytes_are_not_taken_for_one():
+    letter = "\u0800".encode()  # E0 A0 80
+    merges = [(letter[1], letter[2]), (letter[0], letter[1]), (257, letter[2]), (0xC2, 0x80)]
+    pieces = [letter, letter * 3, b"\xe0\x82\x80", b"\xc2\x80\x80", b"\xc1\x81", b"\xe0\xa0", b"\xc2"]
+    assert fast(pieces, merges) == [slow(piece, merges) for piece in pieces]
+    assert fast([letter], merges) == [[letter[0], 256]]
+
+
+@pytest.mark.parametrize("letter", ["é", "中"])
+def test_a_stray_byte_behind_a_character_may_take_its_last_byte(letter):
+    *_, before, last = letter.encode()
+    merges = (
+        [(last, 0x80), (before, last)] if len(letter.encode()) == 2 else [(last, 0x80), (0xE4, before), (257, last)]
+    )
+    piece = letter.encode() + b"\x80"
+    assert fast([letter.encode()], merges) == [[255 + len(merges)]]
+    assert fast([piece], merges) == [slow(piece, merges)]
+    assert fast([piece], merges)[0][-1] == 256
